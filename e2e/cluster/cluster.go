@@ -85,7 +85,7 @@ func (l *Lab) Start(ctx context.Context, name string, o ClusterOptions) (*Cluste
 		Name: name, IP: fmt.Sprintf(nodeIPFmt, firstNode+number),
 		number: number, lab: l, dir: filepath.Join(l.dir, name), cgroup: l.id + "-" + name,
 		user: userBase + os.Getpid()%maxPID*256 + number,
-		api: make(chan struct{}), started: make(chan struct{}), exited: make(chan struct{}),
+		api:  make(chan struct{}), started: make(chan struct{}), exited: make(chan struct{}),
 	}
 	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		return nil, err

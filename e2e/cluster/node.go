@@ -28,7 +28,7 @@ type nodeSpec struct {
 	Dir    string   // the cluster's folder, on the machine
 	Bin    string   // the binaries' folder, on the machine
 	Images []string // file names below Bin, loaded before kubelet starts
-	User   int // what needs no root runs as this user and group
+	User   int      // what needs no root runs as this user and group
 	NAT    bool
 }
 

@@ -1,0 +1,104 @@
+# Everything that is run more than once. Recipes longer than five lines live in
+# deploy/dev. "make help" lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# One flavour of every package: the hub, the test clusters and the tests share
+# Go's build cache, which saves minutes where it is empty.
+export CGO_ENABLED := 0
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+DATA_DIR ?= .muster
+FRONTEND := $(shell find frontend/src frontend/public frontend/scripts frontend/index.html frontend/*.ts frontend/package.json -type f 2>/dev/null)
+
+##@ Start here
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what is missing on this machine (Debian packages as root, npm packages)
+	@deploy/dev/setup.sh
+	@$(MAKE) -s frontend/node_modules/.stamp
+
+.PHONY: run
+run: ## Build and start a hub that keeps its state in .muster (needs Go and Node.js only)
+	@deploy/dev/setup.sh run
+	@$(MAKE) -s build
+	exec bin/muster serve --data-dir $(DATA_DIR)
+
+.PHONY: demo
+demo: setup build kube image ## Start a hub and two member clusters to try both ways of joining
+	exec bin/muster demo
+
+##@ Build
+
+.PHONY: build
+build: frontend/dist/index.html ## Build bin/muster and bin/muster-agent with the dashboard in it
+	@go build -ldflags '$(LDFLAGS)' -o bin/muster ./backend/cmd/muster
+	@go build -ldflags '$(LDFLAGS)' -o bin/muster-agent ./agent/cmd/muster-agent
+
+.PHONY: image
+image: build ## Build the agent's image archive, bin/muster-agent.tar, without a container engine
+	@VERSION=$(VERSION) deploy/dev/image.sh
+
+.PHONY: kube
+kube: ## Build what test and demo clusters are made of (minutes when the build cache is empty)
+	@deploy/dev/cluster-setup.sh
+
+.PHONY: generate
+generate: frontend/node_modules/.stamp ## Generate deepcopy, OpenAPI, CRDs, the REST description and the frontend's types
+	@deploy/dev/generate.sh
+	@deploy/dev/apidocs.sh
+	@cd frontend && npm run --silent generate
+
+frontend/node_modules/.stamp: frontend/package-lock.json
+	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+frontend/dist/index.html: frontend/node_modules/.stamp $(FRONTEND)
+	@cd frontend && npm run --silent build
+
+##@ Check
+
+.PHONY: test
+test: setup build kube image ## Run every test: frontend, Go, end to end, browser, real clusters when root
+	@deploy/dev/test.sh
+
+.PHONY: test-faults
+test-faults: build kube ## Run the tests that kill and cut things, three times
+	@go test -count=3 -timeout 30m -run 'Fault' ./e2e
+
+.PHONY: test-clusters
+test-clusters: setup build kube image ## Run the tests that need clusters with kubelets (root)
+	@go test -count=1 -timeout 20m ./e2e/cluster
+	@go test -count=1 -timeout 20m -run 'RealCluster' ./e2e
+
+.PHONY: bench
+bench: build kube ## Print start, memory, restart and join figures (minutes; nothing is asserted)
+	@go test -count=1 -timeout 60m -run '^$$' -bench . -benchtime 1x ./e2e
+
+.PHONY: fmt
+fmt: ## Format Go files
+	@gofmt -w $$(git ls-files '*.go')
+
+.PHONY: lint
+lint: frontend/node_modules/.stamp ## Check formatting, go vet, staticcheck, eslint and types
+	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
+	@go vet ./...
+	@go tool staticcheck ./...
+	@cd frontend && npm run --silent lint
+
+.PHONY: verify
+verify: ## Fail when generated files or go.mod are not up to date
+	@deploy/dev/verify.sh
+
+##@ Clean
+
+.PHONY: clean
+clean: ## Remove what was built (not .muster, which is a hub's state)
+	@rm -rf bin frontend/node_modules e2e/ui/screenshots
+	@find frontend/dist -mindepth 1 ! -name .gitkeep -delete
