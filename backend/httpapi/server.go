@@ -1,0 +1,173 @@
+// Package httpapi is the web server: gin, what every request passes through,
+// and the shapes that all routes share. It knows no domain; app hands it the
+// routes.
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"muster.dev/muster/backend/fault"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	stopLimit     = 5 * time.Second
+	headerLimit   = 32 << 10 // bytes
+)
+
+// Options say what a Server serves.
+type Options struct {
+	// Listen is the host:port to serve at.
+	Listen string
+	// Certificate returns the serving certificate for each handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// SPA is the built dashboard.
+	SPA fs.FS
+	// Swagger is the OpenAPI document that /api/docs renders.
+	Swagger []byte
+	// Metrics is what /metrics shows.
+	Metrics prometheus.Gatherer
+	// Ready says why the hub is not ready, or nil.
+	Ready func() error
+	// Public registers the routes under /api/v1 that need no session.
+	Public func(*gin.RouterGroup)
+	// Authenticate guards all other routes under /api/v1.
+	Authenticate gin.HandlerFunc
+	// Private registers the routes behind Authenticate.
+	Private func(*gin.RouterGroup)
+}
+
+// Server is the dashboard's web server.
+type Server struct {
+	engine   *gin.Engine
+	listener net.Listener
+	server   *http.Server
+}
+
+// New builds the routes and takes the port; Start serves.
+func New(options Options) (*Server, error) {
+	engine, err := NewEngine(options)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", options.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the dashboard: %w", err)
+	}
+	return &Server{engine: engine, listener: listener, server: &http.Server{
+		Handler:           engine,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerLimit,
+		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: options.Certificate},
+	}}, nil
+}
+
+// NewEngine builds the routes alone.
+func NewEngine(options Options) (*gin.Engine, error) {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.HandleMethodNotAllowed = true
+	if err := engine.SetTrustedProxies(nil); err != nil {
+		return nil, fmt.Errorf("trust no proxies: %w", err)
+	}
+	engine.Use(identify, logAccess, protect, recoverPanic)
+	engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok") })
+	engine.GET("/readyz", readiness(options.Ready))
+	if options.Metrics != nil {
+		engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{})))
+	}
+	if options.Swagger != nil {
+		page, err := newReference(options.Swagger)
+		if err != nil {
+			return nil, err
+		}
+		engine.GET("/api/docs", page.serve)
+		engine.GET("/api/docs/swagger.json", page.document)
+	}
+	api := engine.Group("/api/v1", noStore)
+	if options.Public != nil {
+		options.Public(api)
+	}
+	if options.Private != nil {
+		options.Private(api.Group("", options.Authenticate))
+	}
+	dashboard, err := newSPA(options.SPA)
+	if err != nil {
+		return nil, err
+	}
+	engine.NoRoute(func(c *gin.Context) {
+		if strings.HasPrefix(c.Request.URL.Path, "/api/") || c.Request.URL.Path == "/api" {
+			Abort(c, fault.NotFound("there is nothing at %s", c.Request.URL.Path).WithFix("see /api/docs"))
+			return
+		}
+		dashboard.serve(c)
+	})
+	engine.NoMethod(func(c *gin.Context) {
+		c.AbortWithStatusJSON(http.StatusMethodNotAllowed, Problem{
+			Type: "about:blank", Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Code: "method-not-allowed",
+			Detail: c.Request.Method + " is not possible here", Fix: "see /api/docs", RequestID: RequestID(c.Request.Context()),
+		})
+	})
+	return engine, nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() net.Addr { return s.listener.Addr() }
+
+// Start serves until ctx ends, then lets running requests finish for 5 s.
+func (s *Server) Start(ctx context.Context) error {
+	s.server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
+	done := make(chan error, 1)
+	go func() { done <- s.server.ServeTLS(s.listener, "", "") }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve the dashboard: %w", err)
+	case <-ctx.Done():
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	if err := s.server.Shutdown(limit); err != nil {
+		return errors.Join(s.server.Close(), ignoreDeadline(err))
+	}
+	return nil
+}
+
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+func noStore(c *gin.Context) {
+	c.Header("Cache-Control", "no-store")
+	c.Next()
+}
+
+func readiness(ready func() error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if ready != nil {
+			if err := ready(); err != nil {
+				c.String(http.StatusServiceUnavailable, err.Error())
+				return
+			}
+		}
+		c.String(http.StatusOK, "ok")
+	}
+}
