@@ -1,0 +1,32 @@
+// Package deploy embeds what is installed into API servers: the custom resource definitions for the hub and the manifests that join a
+// member. Only the wiring in backend/app and the programs in cmd import it; everything else takes an fs.FS.
+package deploy
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed crds/*.yaml
+var crds embed.FS
+
+// The directory as a whole, so that a clone compiles whatever it holds.
+//
+//go:embed all:join
+var join embed.FS
+
+// CRDs returns the custom resource definitions of the Karmada groups that the hub does not serve with its own code, one file each.
+// They are generated from backend/apis.
+func CRDs() fs.FS { return sub(crds, "crds") }
+
+// Join returns the templates of what is created in a member cluster that joins.
+func Join() fs.FS { return sub(join, "join") }
+
+// sub cannot fail: the directories are named by the embed directives above.
+func sub(files embed.FS, dir string) fs.FS {
+	rooted, err := fs.Sub(files, dir)
+	if err != nil {
+		panic(err)
+	}
+	return rooted
+}
