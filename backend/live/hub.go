@@ -114,7 +114,8 @@ func (h *Hub) dropIdle() {
 // roleFor returns the least role that may read a topic.
 func (h *Hub) roleFor(name string) (string, error) {
 	for _, rule := range h.rules {
-		if rule.name == name || strings.HasSuffix(rule.name, "/") && strings.HasPrefix(name, rule.name) && len(name) > len(rule.name) {
+		below, prefix := strings.CutSuffix(rule.name, "/")
+		if !prefix && rule.name == name || prefix && strings.HasPrefix(name, below+"/") && len(name) > len(rule.name) {
 			return rule.role, nil
 		}
 	}

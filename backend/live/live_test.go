@@ -1,0 +1,252 @@
+package live_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/gorilla/websocket"
+
+	"muster.dev/muster/backend/live"
+)
+
+type peer struct {
+	role  string
+	ended chan struct{}
+}
+
+func (p peer) Allowed(role string) bool   { return role == "viewer" || p.role == role }
+func (p peer) Valid(context.Context) bool { return true }
+func (p peer) Ended() <-chan struct{}     { return p.ended }
+
+type message struct {
+	Type, Topic, Epoch, Op, Key string
+	Seq                         uint64
+	Row                         json.RawMessage
+}
+
+type site struct {
+	hub    *live.Hub
+	server *httptest.Server
+	peer   peer
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	gin.SetMode(gin.ReleaseMode)
+	s := &site{hub: live.NewHub(), peer: peer{role: "viewer", ended: make(chan struct{})}}
+	s.hub.Handle("clusters", "viewer")
+	s.hub.Handle("users", "admin")
+	s.hub.Handle("registrations/", "viewer")
+	engine := gin.New()
+	s.server = httptest.NewServer(engine)
+	t.Cleanup(s.server.Close)
+	handler := live.NewHandler(s.hub, func(*gin.Context) live.Peer { return s.peer }, func() []string { return []string{s.server.URL} })
+	handler.Routes(engine.Group("/"))
+	handler.Public(engine.Group("/"))
+	return s
+}
+
+func (s *site) ticket(t *testing.T) string {
+	t.Helper()
+	response, err := http.Post(s.server.URL+"/live/ticket", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var ticket live.Ticket
+	if err := json.NewDecoder(response.Body).Decode(&ticket); err != nil {
+		t.Fatal(err)
+	}
+	return ticket.Ticket
+}
+
+func (s *site) dial(t *testing.T, origin string) (*websocket.Conn, int) {
+	t.Helper()
+	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.server.URL, "http")+"/live", http.Header{"Origin": {origin}})
+	if err != nil {
+		if response == nil {
+			t.Fatal(err)
+		}
+		return nil, response.StatusCode
+	}
+	t.Cleanup(func() { socket.Close() })
+	if err := socket.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return socket, http.StatusSwitchingProtocols
+}
+
+func (s *site) open(t *testing.T) *websocket.Conn {
+	t.Helper()
+	socket, _ := s.dial(t, s.server.URL)
+	send(t, socket, map[string]any{"type": "auth", "ticket": s.ticket(t)})
+	if got := receive(t, socket); got.Type != "ready" {
+		t.Fatalf("got %+v, want ready", got)
+	}
+	return socket
+}
+
+func send(t *testing.T, socket *websocket.Conn, value any) {
+	t.Helper()
+	if err := socket.WriteJSON(value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func receive(t *testing.T, socket *websocket.Conn) message {
+	t.Helper()
+	for {
+		var got message
+		if err := socket.ReadJSON(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type != "ping" {
+			return got
+		}
+	}
+}
+
+func TestOriginMustBeExact(t *testing.T) {
+	s := newSite(t)
+	for _, origin := range []string{"", "null", "https://evil.test", s.server.URL + ".evil.test", strings.Replace(s.server.URL, "http", "https", 1)} {
+		if _, status := s.dial(t, origin); status != http.StatusForbidden {
+			t.Errorf("origin %q answered %d, want 403", origin, status)
+		}
+	}
+}
+
+func TestTicketIsGoodOnce(t *testing.T) {
+	s := newSite(t)
+	ticket := s.ticket(t)
+	for attempt, want := range []bool{true, false} {
+		socket, _ := s.dial(t, s.server.URL)
+		send(t, socket, map[string]any{"type": "auth", "ticket": ticket})
+		var got message
+		err := socket.ReadJSON(&got)
+		if (err == nil) != want {
+			t.Errorf("attempt %d: %v", attempt, err)
+		}
+		if !want && !websocket.IsCloseError(err, live.CloseSessionEnded) {
+			t.Errorf("closed with %v, want %d", err, live.CloseSessionEnded)
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	s := newSite(t)
+	for i := range 3 {
+		s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: fmt.Sprint(i), Row: i})
+	}
+	epoch, seq := s.hub.Seq("clusters")
+	if seq != 3 {
+		t.Fatalf("seq is %d, want 3", seq)
+	}
+	for _, test := range []struct {
+		name  string
+		epoch string
+		seq   uint64
+		want  []string
+	}{
+		{"nothing missed", epoch, 3, []string{"subscribed"}},
+		{"one missed", epoch, 2, []string{"subscribed", "event 3"}},
+		{"all missed", epoch, 0, []string{"subscribed", "event 1", "event 2", "event 3"}},
+		{"another hub", "other", 2, []string{"subscribed", "resync"}},
+		{"from the future", epoch, 9, []string{"subscribed", "resync"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			socket := s.open(t)
+			send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": test.epoch, "seq": test.seq})
+			for _, want := range test.want {
+				got := receive(t, socket)
+				text := got.Type
+				if got.Type == "event" {
+					text = fmt.Sprint("event ", got.Seq)
+				}
+				if text != want {
+					t.Fatalf("got %s, want %s", text, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTopicsAreGuarded(t *testing.T) {
+	s := newSite(t)
+	socket := s.open(t)
+	for _, topic := range []string{"users", "nothing", "registrations/"} {
+		send(t, socket, map[string]any{"type": "subscribe", "topic": topic})
+		if got := receive(t, socket); got.Type != "denied" {
+			t.Errorf("topic %s: got %s, want denied", topic, got.Type)
+		}
+	}
+}
+
+func TestSlowReaderIsClosedAlone(t *testing.T) {
+	s := newSite(t)
+	slow, quick := s.open(t), s.open(t)
+	for _, socket := range []*websocket.Conn{slow, quick} {
+		epoch, seq := s.hub.Seq("clusters")
+		send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": epoch, "seq": seq})
+		if got := receive(t, socket); got.Type != "subscribed" {
+			t.Fatalf("got %s, want subscribed", got.Type)
+		}
+	}
+	row := strings.Repeat("x", 64<<10)
+	for batch := range 6 { // 2,400 rows that the slow reader leaves lying
+		for i := range 400 {
+			s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: fmt.Sprint(batch, "-", i), Row: row})
+		}
+		_, last := s.hub.Seq("clusters")
+		for got := receive(t, quick); got.Seq != last; got = receive(t, quick) {
+			if got.Type != "event" {
+				t.Fatalf("the quick reader got %s", got.Type)
+			}
+		}
+	}
+	for {
+		var got message
+		if err := slow.ReadJSON(&got); err != nil {
+			if !websocket.IsCloseError(err, live.CloseSlowReader) {
+				t.Errorf("the slow reader was closed with %v, want %d", err, live.CloseSlowReader)
+			}
+			return
+		}
+	}
+}
+
+func TestRowsCoalesce(t *testing.T) {
+	s := newSite(t)
+	socket := s.open(t)
+	epoch, seq := s.hub.Seq("clusters")
+	send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": epoch, "seq": seq})
+	receive(t, socket)
+	row := strings.Repeat("x", 64<<10)
+	const changes = 5000 // of one row: far more than the queue takes of different ones
+	for range changes {
+		s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: "edge-7", Row: row})
+	}
+	for last := uint64(0); last < changes; {
+		got := receive(t, socket)
+		if got.Seq <= last {
+			t.Fatalf("sequence fell from %d to %d", last, got.Seq)
+		}
+		last = got.Seq
+	}
+}
+
+func TestRevokedSessionClosesSocket(t *testing.T) {
+	s := newSite(t)
+	socket := s.open(t)
+	close(s.peer.ended)
+	var got message
+	if err := socket.ReadJSON(&got); !websocket.IsCloseError(err, live.CloseSessionEnded) {
+		t.Errorf("closed with %v, want %d", err, live.CloseSessionEnded)
+	}
+}
