@@ -198,7 +198,7 @@ func TestSlowReaderIsClosedAlone(t *testing.T) {
 			t.Fatalf("got %s, want subscribed", got.Type)
 		}
 	}
-	row := strings.Repeat("x", 64<<10)
+	row := strings.Repeat("x", 16<<10)
 	for batch := range 6 { // 2,400 rows that the slow reader leaves lying
 		for i := range 400 {
 			s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: fmt.Sprint(batch, "-", i), Row: row})
@@ -227,7 +227,7 @@ func TestRowsCoalesce(t *testing.T) {
 	epoch, seq := s.hub.Seq("clusters")
 	send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": epoch, "seq": seq})
 	receive(t, socket)
-	row := strings.Repeat("x", 64<<10)
+	row := strings.Repeat("x", 1<<10)
 	const changes = 5000 // of one row: far more than the queue takes of different ones
 	for range changes {
 		s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: "edge-7", Row: row})
