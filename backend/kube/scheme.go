@@ -1,0 +1,28 @@
+package kube
+
+import (
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+)
+
+// Scheme holds Kubernetes' own kinds, custom resource definitions and the kinds
+// of ours that controllers handle. It is shared and must not be changed.
+var Scheme = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+})
