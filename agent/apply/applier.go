@@ -1,0 +1,250 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+)
+
+// Applier applies Works to one member. Its methods may be called side by side,
+// but not twice at once for one Work.
+type Applier struct {
+	client   dynamic.Interface
+	metadata metadata.Interface
+	mapper   *mapper
+	clock    clock.PassiveClock
+
+	mu       sync.Mutex
+	watching context.Context // that of Watch; nil before
+	notify   func(workNamespace, workName string)
+	watches  map[schema.GroupVersionResource]*kindWatch
+	memos    map[objectKey]workMemo
+	running  sync.WaitGroup // the informers
+}
+
+type objectKey struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+}
+
+type workMemo struct {
+	memo
+	work types.NamespacedName
+}
+
+// New returns an applier for the member that cfg reaches. It does not connect.
+// The configuration is copied; its rate limits are lifted.
+func New(cfg *rest.Config) (*Applier, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.RateLimiter = -1, nil
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client of the member: %w", err)
+	}
+	objects, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of the member: %w", err)
+	}
+	disc, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("discovery client of the member: %w", err)
+	}
+	return newApplier(client, objects, disc), nil
+}
+
+func newApplier(client dynamic.Interface, objects metadata.Interface, disc discovery.DiscoveryInterface) *Applier {
+	return &Applier{
+		client: client, metadata: objects, mapper: newMapper(disc, clock.RealClock{}), clock: clock.RealClock{},
+		watches: map[schema.GroupVersionResource]*kindWatch{}, memos: map[objectKey]workMemo{},
+	}
+}
+
+// Apply makes the member's objects what a Work says and returns the Work's new
+// status: the conditions Dispatching and Applied, whose times are kept from the
+// Work's status where nothing has turned, and an entry for each manifest that the
+// member holds for us. The error is not nil if something was not applied and is
+// worth trying again; the status is filled in all the same. A suspended Work is
+// only looked at. The Work is not changed.
+func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alpha1.WorkStatus, error) {
+	status := workv1alpha1.WorkStatus{Conditions: slices.Clone(work.Status.Conditions)}
+	suspended := ptr.Deref(work.Spec.SuspendDispatching, false)
+	var errs []error
+	for i := range work.Spec.Workload.Manifests {
+		desired, err := manifest(work, i)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		observed, err := a.applyManifest(ctx, work, desired, suspended)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if observed != nil && managed(observed) {
+			status.ManifestStatuses = append(status.ManifestStatuses, workv1alpha1.ManifestStatus{
+				Identifier: identifier(desired, i), Status: Reflect(observed), Health: Health(observed)})
+		}
+	}
+	err := errors.Join(errs...)
+	a.setConditions(&status, work, suspended, err)
+	return status, err
+}
+
+func (a *Applier) setConditions(status *workv1alpha1.WorkStatus, work *workv1alpha1.Work, suspended bool, err error) {
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = work.Generation
+		c.LastTransitionTime = metav1.NewTime(a.clock.Now()).Rfc3339Copy()
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	if suspended {
+		set(metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonSuspendDispatching,
+			Message: "Dispatching is suspended; what was applied before stays."})
+		return
+	}
+	set(metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonDispatching,
+		Message: "The manifests are sent to the cluster."})
+	if err != nil {
+		set(metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonAppliedFailed, Message: brief(err)})
+		return
+	}
+	set(metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful,
+		Message: "All manifests are applied."})
+}
+
+// brief bounds what goes into a condition.
+func brief(err error) string {
+	const limit = 4096
+	text := err.Error()
+	if len(text) > limit {
+		return text[:limit] + "…"
+	}
+	return text
+}
+
+// applyManifest applies one object, or only reads it. It returns the object as
+// the member has it, nil if it has none or it is unknown.
+func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, desired *unstructured.Unstructured, readOnly bool) (*unstructured.Unstructured, error) {
+	mapping, err := a.mapper.mapping(desired.GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", title(desired), err)
+	}
+	key := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
+	a.use(mapping.Resource, key)
+	target := target{Applier: a, resource: mapping.Resource, api: a.client.Resource(mapping.Resource), desired: desired, work: key}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if desired.GetNamespace() == "" {
+			desired.SetNamespace(metav1.NamespaceDefault)
+		}
+		target.api = a.client.Resource(mapping.Resource).Namespace(desired.GetNamespace())
+	} else {
+		desired.SetNamespace("")
+	}
+	if readOnly {
+		observed, err := target.read(ctx, false)
+		return observed, describe(desired, err)
+	}
+	observed, err := target.apply(ctx)
+	return observed, describe(desired, err)
+}
+
+func describe(o *unstructured.Unstructured, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", title(o), err)
+}
+
+// target is one object on its way into the member.
+type target struct {
+	*Applier
+	resource schema.GroupVersionResource
+	api      dynamic.ResourceInterface
+	desired  *unstructured.Unstructured
+	work     types.NamespacedName
+}
+
+// attempts bounds how often one apply starts over because the watch was behind
+// or somebody else wrote at the same time.
+const attempts = 4
+
+func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) {
+	key := objectKey{t.resource, t.desired.GetNamespace(), t.desired.GetName()}
+	var err error
+	for try := range attempts {
+		var observed, written *unstructured.Unstructured
+		if observed, err = t.read(ctx, try > 0); err != nil {
+			return nil, err
+		}
+		t.mu.Lock()
+		last := t.memos[key].memo
+		t.mu.Unlock()
+		what, merged := decide(t.desired, observed, last)
+		switch what {
+		case nothing:
+			t.remember(key, observed)
+			return observed, nil
+		case conflict:
+			return nil, conflictError(t.desired)
+		case wait:
+			return observed, errors.New("the object is being deleted; it is made again once it is gone")
+		case create:
+			written, err = t.api.Create(ctx, t.desired, metav1.CreateOptions{})
+		case update:
+			written, err = t.api.Update(ctx, merged, metav1.UpdateOptions{})
+		}
+		if err == nil {
+			t.remember(key, written)
+			return written, nil
+		}
+		if !startOver(what, err) {
+			return observed, err
+		}
+	}
+	return nil, err
+}
+
+// startOver says whether an error means that the object was not what we thought.
+func startOver(what action, err error) bool {
+	return apierrors.IsConflict(err) || what == create && apierrors.IsAlreadyExists(err) || what == update && apierrors.IsNotFound(err)
+}
+
+// read returns the object of the member, nil if it is absent. Unless fresh, the
+// watch may answer; then nil means that there is none of ours.
+func (t *target) read(ctx context.Context, fresh bool) (*unstructured.Unstructured, error) {
+	if !fresh {
+		if o, known := t.cached(t.resource, t.desired.GetNamespace(), t.desired.GetName()); known {
+			return o, nil
+		}
+	}
+	o, err := t.api.Get(ctx, t.desired.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (t *target) remember(key objectKey, observed *unstructured.Unstructured) {
+	m := workMemo{memo: remember(t.desired, observed), work: t.work}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.memos[key] = m
+}

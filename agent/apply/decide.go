@@ -1,0 +1,79 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+)
+
+// action is what to do with one object of the member.
+type action int
+
+const (
+	create   action = iota // it is absent
+	update                 // it is ours, or to be taken over, and differs
+	nothing                // it is what it should be
+	conflict               // it exists and is not ours
+	wait                   // it is ours, but being deleted
+)
+
+// decide compares what a Work wants with what the member has (nil if nothing).
+// For update it also returns the object to send.
+func decide(desired, observed *unstructured.Unstructured, last memo) (action, *unstructured.Unstructured) {
+	if observed == nil {
+		return create, nil
+	}
+	overwrite := desired.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation] == workv1alpha1.ConflictResolutionOverwrite
+	if !managed(observed) && !overwrite {
+		return conflict, nil
+	}
+	if observed.GetDeletionTimestamp() != nil {
+		return wait, nil
+	}
+	if managed(observed) && last == remember(desired, observed) {
+		return nothing, nil
+	}
+	merged := Retain(desired, observed)
+	if managed(observed) && equal(merged, observed) {
+		return nothing, nil
+	}
+	return update, merged
+}
+
+func equal(a, b *unstructured.Unstructured) bool {
+	a, b = a.DeepCopy(), b.DeepCopy()
+	Prune(a)
+	Prune(b)
+	return equality.Semantic.DeepEqual(a.Object, b.Object)
+}
+
+// memo remembers a pair of which we know that it needs no update: what was
+// wanted, and what the server made of it. Servers fill in defaults, so that the
+// two seldom look equal.
+type memo struct{ desired, observed [sha256.Size]byte }
+
+func remember(desired, observed *unstructured.Unstructured) memo {
+	pruned := observed.DeepCopy()
+	Prune(pruned)
+	return memo{desired: hash(desired), observed: hash(pruned)}
+}
+
+func hash(o *unstructured.Unstructured) [sha256.Size]byte {
+	data, err := json.Marshal(o.Object) // keys are sorted
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(data)
+}
+
+// conflictError says that an object exists which we may not touch.
+func conflictError(desired *unstructured.Unstructured) error {
+	return fmt.Errorf("%s exists in the cluster and is not managed by the hub; it is left alone. "+
+		"To take it over, set the annotation %s=%s on the template", title(desired),
+		workv1alpha1.ConflictResolutionAnnotation, workv1alpha1.ConflictResolutionOverwrite)
+}

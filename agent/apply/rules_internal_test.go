@@ -1,0 +1,518 @@
+package apply
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+)
+
+// object reads YAML as an API server would give it.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(data); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return o
+}
+
+func same(t *testing.T, want, got *unstructured.Unstructured) {
+	t.Helper()
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"server metadata and status": {`
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: a, namespace: b, uid: u, resourceVersion: "1", generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", selfLink: /x,
+  deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, managedFields: [], ownerReferences: [], finalizers: [x], labels: {l: v}}
+spec: {status: kept}
+status: {phase: Gone}`, `
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: a, namespace: b, labels: {l: v}}
+spec: {status: kept}`},
+		"deployment revision": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3", mine: x}}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, annotations: {mine: x}}`},
+		"no annotation left": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}`},
+		"a deployment of another group": {`
+apiVersion: example.com/v1
+kind: Deployment
+metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`, `
+apiVersion: example.com/v1
+kind: Deployment
+metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`},
+		"job": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec:
+  ttlSecondsAfterFinished: 5
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u, controller-uid: u}}
+  template: {metadata: {labels: {batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: a, controller-uid: u, job-name: a, app: x}}}`, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec:
+  template: {metadata: {labels: {app: x}}}`},
+		"job with a selector of its own": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {manualSelector: true, ttlSecondsAfterFinished: 5, selector: {matchLabels: {job-name: a}}}`, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {manualSelector: true, selector: {matchLabels: {job-name: a}}}`},
+		"service account": {`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a}
+secrets: [{name: a-token-x1z}, {name: mine}, {name: b-token-x}]`, `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a}
+secrets: [{name: mine}, {name: b-token-x}]`},
+		"service": {`
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7], ports: [{port: 80}]}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {ports: [{port: 80}]}`},
+		"headless service": {`
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {clusterIP: None, clusterIPs: [None]}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {clusterIP: None, clusterIPs: [None]}`},
+		"token secret": {`
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: a, annotations: {kubernetes.io/service-account.name: b, kubernetes.io/service-account.uid: u}}
+data: {token: eA==}`, `
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: a, annotations: {kubernetes.io/service-account.name: b}}`},
+		"other secret": {`
+apiVersion: v1
+kind: Secret
+type: Opaque
+metadata: {name: a}
+data: {token: eA==}`, `
+apiVersion: v1
+kind: Secret
+type: Opaque
+metadata: {name: a}
+data: {token: eA==}`},
+		"claim": {`
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a, annotations: {volume.kubernetes.io/selected-node: n}}
+spec: {volumeName: v}`, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a}
+spec: {volumeName: v}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := object(t, c.in)
+			Prune(got)
+			same(t, object(t, c.want), got)
+		})
+	}
+}
+
+func TestRetain(t *testing.T) {
+	for name, c := range map[string]struct{ desired, observed, want string }{
+		"metadata of the member": {`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, finalizers: [hub], labels: {both: new, wanted: x}}`, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, uid: u, resourceVersion: "7", finalizers: [member], ownerReferences: [{name: o}], labels: {both: old, local: here}}
+data: {gone: x}`, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, uid: u, resourceVersion: "7", finalizers: [member], ownerReferences: [{name: o}], labels: {both: new, wanted: x, local: here}}`},
+		"marks we set before and want no more": {`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, labels: {kept: x}, annotations: {resourcetemplate.karmada.io/managed-labels: kept}}`, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  labels: {kept: x, ours: old, local: here}
+  annotations: {resourcetemplate.karmada.io/managed-labels: "kept,ours", resourcetemplate.karmada.io/managed-annotations: "note", note: old, local: z}`, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  labels: {kept: x, local: here}
+  annotations: {resourcetemplate.karmada.io/managed-labels: kept, resourcetemplate.karmada.io/managed-annotations: "note", local: z}`},
+		"replicas of the hub": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec: {replicas: 3}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec: {replicas: 7}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec: {replicas: 3}`},
+		"replicas of the member": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}
+spec: {replicas: 3}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec: {replicas: 7}`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}
+spec: {replicas: 7}`},
+		"pod": {`
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: c, image: "i:2"}, {name: new}], initContainers: [{name: i}]}`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  nodeName: n
+  serviceAccountName: default
+  volumes: [{name: kube-api-access}]
+  containers: [{name: other}, {name: c, image: "i:1", volumeMounts: [{name: kube-api-access, mountPath: /x}]}]
+  initContainers: [{name: i, volumeMounts: [{name: kube-api-access, mountPath: /y}]}]`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  nodeName: n
+  serviceAccountName: default
+  volumes: [{name: kube-api-access}]
+  containers: [{name: c, image: "i:2", volumeMounts: [{name: kube-api-access, mountPath: /x}]}, {name: new}]
+  initContainers: [{name: i, volumeMounts: [{name: kube-api-access, mountPath: /y}]}]`},
+		"service": {`
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: LoadBalancer, ports: [{port: 81}]}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: LoadBalancer, clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7], healthCheckNodePort: 31000, ports: [{port: 80}]}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: LoadBalancer, clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7], healthCheckNodePort: 31000, ports: [{port: 81}]}`},
+		"a service that becomes an alias": {`
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: ExternalName, externalName: x.example}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: ClusterIP, clusterIP: 10.0.0.7}`, `
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {type: ExternalName, externalName: x.example}`},
+		"service account": {`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a}
+secrets: [{name: hub}, {name: both}]`, `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a}
+secrets: [{name: both}, {name: member}]
+imagePullSecrets: [{name: pull}]`, `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a}
+secrets: [{name: hub}, {name: both}, {name: member}]
+imagePullSecrets: [{name: pull}]`},
+		"claim": {`
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a}
+spec: {accessModes: [ReadWriteOnce]}`, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a}
+spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: fast, volumeMode: Filesystem}`, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: a}
+spec: {accessModes: [ReadWriteOnce], volumeName: pv1, storageClassName: fast, volumeMode: Filesystem}`},
+		"volume": {`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: a}
+spec: {capacity: {storage: 1Gi}}`, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: a}
+spec: {claimRef: {name: c}}`, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: a}
+spec: {capacity: {storage: 1Gi}, claimRef: {name: c}}`},
+		"job": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {template: {metadata: {labels: {app: x}}, spec: {}}}`, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: x, controller-uid: u}}}}`, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec: {selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: x, controller-uid: u}}, spec: {}}}`},
+		"token secret": {`
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: a}`, `
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: a}
+data: {token: eA==}`, `
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: a}
+data: {token: eA==}`},
+		"namespace": {`
+apiVersion: v1
+kind: Namespace
+metadata: {name: a}`, `
+apiVersion: v1
+kind: Namespace
+metadata: {name: a, labels: {kubernetes.io/metadata.name: a}}
+spec: {finalizers: [kubernetes]}`, `
+apiVersion: v1
+kind: Namespace
+metadata: {name: a, labels: {kubernetes.io/metadata.name: a}}
+spec: {finalizers: [kubernetes]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desired, observed := object(t, c.desired), object(t, c.observed)
+			got := Retain(desired, observed)
+			same(t, object(t, c.want), got)
+			same(t, object(t, c.desired), desired)
+			same(t, object(t, c.observed), observed)
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	base := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true"}}, data: {k: v}}`
+	for name, c := range map[string]struct {
+		desired, observed string
+		want              action
+	}{
+		"absent":            {base, "", create},
+		"equal":             {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, resourceVersion: "3", labels: {karmada.io/managed: "true"}}, data: {k: v}}`, nothing},
+		"more marks":        {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true", local: x}}, data: {k: v}}`, nothing},
+		"drifted":           {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true"}}, data: {k: w}}`, update},
+		"field too much":    {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true"}}, data: {k: v, l: x}}`, update},
+		"not ours":          {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}`, conflict},
+		"ours by word only": {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "yes"}}, data: {k: v}}`, conflict},
+		"abort": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {work.karmada.io/conflict-resolution: abort}}}`,
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`, conflict},
+		"overwrite": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {work.karmada.io/conflict-resolution: overwrite}}}`,
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {work.karmada.io/conflict-resolution: overwrite}}}`, update},
+		"being deleted": {base, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, deletionTimestamp: "2026-01-01T00:00:00Z", labels: {karmada.io/managed: "true"}}}`, wait},
+	} {
+		var observed *unstructured.Unstructured
+		if c.observed != "" {
+			observed = object(t, c.observed)
+		}
+		if got, _ := decide(object(t, c.desired), observed, memo{}); got != c.want {
+			t.Errorf("%s: got action %d, want %d", name, got, c.want)
+		}
+	}
+	desired, defaulted := object(t, base), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true"}}, data: {k: v}, immutable: false}`)
+	if got, _ := decide(desired, defaulted, memo{}); got != update {
+		t.Errorf("defaulted, nothing remembered: got %d", got)
+	}
+	if got, _ := decide(desired, defaulted, remember(desired, defaulted)); got != nothing {
+		t.Errorf("defaulted, remembered: got %d", got)
+	}
+	unmarked := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}, immutable: false}`)
+	if got, _ := decide(desired, unmarked, remember(desired, unmarked)); got != conflict {
+		t.Errorf("no longer ours, remembered: got %d", got)
+	}
+}
+
+func TestReflect(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"deployment, as recorded": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, generation: 1, annotations: {resourcetemplate.karmada.io/generation: "2"}}
+status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: 1, availableReplicas: 1, unavailableReplicas: 1, conditions: [{type: Available}]}`,
+			`{"availableReplicas":1,"generation":1,"observedGeneration":1,"readyReplicas":1,"replicas":2,"resourceTemplateGeneration":2,"unavailableReplicas":1,"updatedReplicas":2}`},
+		"deployment without status": {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, generation: 1, annotations: {resourcetemplate.karmada.io/generation: "2"}}}`,
+			`{"generation":1,"resourceTemplateGeneration":2}`},
+		"no template generation": {`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, generation: 1, annotations: {resourcetemplate.karmada.io/generation: "x"}}, status: {replicas: 0}}`,
+			`{"generation":1}`},
+		"stateful set tells what it observed": {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, generation: 4}, status: {observedGeneration: 4, replicas: 1, currentRevision: db-1, collisionCount: 0}}`,
+			`{"currentRevision":"db-1","generation":4,"observedGeneration":4,"replicas":1}`},
+		"job":                     {`{apiVersion: batch/v1, kind: Job, metadata: {name: j}, status: {succeeded: 1, ready: 0, startTime: "2026-01-01T00:00:00Z"}}`, `{"startTime":"2026-01-01T00:00:00Z","succeeded":1}`},
+		"service":                 {`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP}, status: {loadBalancer: {}}}`, ""},
+		"load balancer":           {`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`, `{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}`},
+		"waiting load balancer":   {`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: LoadBalancer}, status: {loadBalancer: {}}}`, ""},
+		"autoscaler":              {`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, status: {currentReplicas: 2, desiredReplicas: 3, currentMetrics: [{}]}}`, `{"currentReplicas":2,"desiredReplicas":3}`},
+		"anything else: as it is": {`{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, status: {a: {b: [1]}}}`, `{"a":{"b":[1]}}`},
+		"no status":               {`{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`, ""},
+	} {
+		got := ""
+		if r := Reflect(object(t, c.in)); r != nil {
+			got = string(r.Raw)
+		}
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+	huge := object(t, `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}}`)
+	huge.Object["status"] = map[string]any{"text": strings.Repeat("x", maxReflected)}
+	if Reflect(huge) != nil {
+		t.Error("a huge status is reflected")
+	}
+}
+
+func TestHealth(t *testing.T) {
+	healthy, unhealthy, unknown := workv1alpha1.ResourceHealthy, workv1alpha1.ResourceUnhealthy, workv1alpha1.ResourceUnknown
+	for name, c := range map[string]struct {
+		in   string
+		want workv1alpha1.ResourceHealth
+	}{
+		"deployment":                {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 2}}`, healthy},
+		"deployment not observed":   {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 3}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 2}}`, unhealthy},
+		"deployment rolling":        {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 1, availableReplicas: 2}}`, unhealthy},
+		"deployment unavailable":    {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 1}}`, unhealthy},
+		"deployment of one, new":    {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 1}, status: {observedGeneration: 1}}`, unhealthy},
+		"deployment scaled to none": {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 1}, spec: {replicas: 0}, status: {observedGeneration: 1}}`, healthy},
+		"deployment misshapen":      {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 1}, status: {updatedReplicas: many}}`, unknown},
+		"stateful set":              {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1}}`, healthy},
+		"stateful set unavailable":  {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, updatedReplicas: 1}}`, unhealthy},
+		"daemon set":                {`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, generation: 1}, status: {observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3}}`, healthy},
+		"daemon set partly":         {`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, generation: 1}, status: {observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}}`, unhealthy},
+		"replica set":               {`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: x, generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, availableReplicas: 1}}`, unhealthy},
+		"service":                   {`{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {type: ClusterIP}}`, healthy},
+		"load balancer":             {`{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {type: LoadBalancer}}`, unhealthy},
+		"load balancer served":      {`{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`, healthy},
+		"ingress":                   {`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x}}`, unhealthy},
+		"claim":                     {`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, status: {phase: Pending}}`, unhealthy},
+		"claim bound":               {`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, status: {phase: Bound}}`, healthy},
+		"pod done":                  {`{apiVersion: v1, kind: Pod, metadata: {name: x}, status: {phase: Succeeded}}`, healthy},
+		"pod running":               {`{apiVersion: v1, kind: Pod, metadata: {name: x}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`, healthy},
+		"pod not ready":             {`{apiVersion: v1, kind: Pod, metadata: {name: x}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, unhealthy},
+		"budget":                    {`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: x}, status: {currentHealthy: 1, desiredHealthy: 2}}`, unhealthy},
+		"no rule":                   {`{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`, healthy},
+	} {
+		if got := Health(object(t, c.in)); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestUnmark(t *testing.T) {
+	o := object(t, `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop
+  uid: u
+  labels: {karmada.io/managed: "true", work.karmada.io/permanent-id: p, resourcetemplate.karmada.io/retain-replicas: "true", team: x, notwork.karmada.io/a: b}
+  annotations: {work.karmada.io/name: w, resourcetemplate.karmada.io/managed-labels: a, clusterpropagationpolicy.karmada.io/name: cpp, note: why}`)
+	patch, err := unmark(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(patch, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"metadata": map[string]any{"uid": "u",
+		"labels":      map[string]any{"karmada.io/managed": nil, "work.karmada.io/permanent-id": nil},
+		"annotations": map[string]any{"work.karmada.io/name": nil, "resourcetemplate.karmada.io/managed-labels": nil, "clusterpropagationpolicy.karmada.io/name": nil}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if patch, err := unmark(object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {team: x}}}`)); err != nil || patch != nil {
+		t.Errorf("no marks: %s, %v", patch, err)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	work := &workv1alpha1.Work{}
+	work.Namespace, work.Name = "karmada-es-edge-7", "w"
+	for _, raw := range []string{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"u","resourceVersion":"5"},"data":{"key":"1"}}`,
+		`[]`, `{"kind":"ConfigMap"}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}`, `{"apiVersion":"v1","kind":"List","metadata":{"name":"l"},"items":[]}`, `nonsense`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"l":true}}}`} {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(raw)}})
+	}
+	got, err := manifest(work, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, object(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, labels: {karmada.io/managed: "true"}, annotations: {work.karmada.io/namespace: karmada-es-edge-7, work.karmada.io/name: w}}
+data: {key: "1"}`), got)
+	for i := 1; i < len(work.Spec.Workload.Manifests); i++ {
+		if o, err := manifest(work, i); err == nil {
+			t.Errorf("manifest %d passed: %v", i, o)
+		}
+	}
+}
