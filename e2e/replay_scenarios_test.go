@@ -1,0 +1,216 @@
+package e2e_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+)
+
+// scenarios are played in this order: each finds what the ones before left.
+var scenarios = []struct {
+	name    string
+	prepare func(*testing.T, *replay)
+}{
+	{"token-create", nil},
+	{"token-list", nil},
+	{"token-delete", nil},
+	{"push-join", nil},
+	{"push-join-second", nil},
+	{"push-join-duplicate-id", nil},
+	{"get-clusters", nil},
+	{"register", nil},
+	{"agent-first-start", nil},
+	{"push-propagation", placeNginx},
+	{"agent-applies-work", placeWeb},
+	{"describe", deployShop},
+	{"cordon", nil},
+	{"taint", nil},
+	{"proxy", fillMembers},
+	{"proxy-exec-logs", nil},
+	{"register-refused", nil},
+	{"register-existing-name", nil},
+	{"agent-cert-rotation", nil},
+	{"agent-stopped", nil},
+	{"unregister", nil},
+	{"agent-first-3-minutes", registerAgain},
+	{"unregister-dead-agent", nil},
+	{"push-unjoin", nil},
+	{"push-member-down", memberDown},
+	{"unjoin-unreachable", nil},
+	{"delete-cluster", nil},
+	{"rejoin", nil},
+}
+
+// deviation is one answer in which this hub is not meant to be like the recorded
+// one.
+type deviation struct {
+	scenario string // empty: in every one
+	method   string // empty: any
+	path     string // regular expression for the URI
+	code     int    // what we answer instead; 0: the recorded code
+	fields   []string
+	skip     bool // the request cannot be played at all
+	reason   string
+
+	used bool
+}
+
+var deviations = []*deviation{}
+
+func deviationOf(scenario string, l line) *deviation {
+	for _, d := range deviations {
+		if (d.scenario == "" || d.scenario == scenario) && (d.method == "" || d.method == l.Method) && regexp.MustCompile(d.path).MatchString(l.URI) {
+			d.used = true
+			return d
+		}
+	}
+	return nil
+}
+
+// startReplay starts a hub and three members with the accounts that the clients
+// would have made there.
+func startReplay(t *testing.T) *replay {
+	t.Helper()
+	h := startHub(t)
+	config, err := h.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replay{
+		identities: newIdentities(config), hub: h,
+		members: map[string]*controlplanetest.Member{}, ids: map[string]string{}, secrets: map[string]map[string]string{},
+	}
+	for _, name := range []string{"member1", "member2", "member3"} {
+		m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: name, Nodes: 1})
+		r.members[name] = m
+		system, err := m.Client.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ids[name] = string(system.UID)
+		r.secrets[name] = map[string]string{"token": accountToken(t, m.Client, "karmada-"+name, true), "caBundle": string(m.CA())}
+		r.secrets[name+"-impersonator"] = map[string]string{"token": accountToken(t, m.Client, "karmada-impersonator", false)}
+	}
+	return r
+}
+
+// accountToken makes a service account in a member's karmada-cluster namespace
+// and returns a token of it.
+func accountToken(t *testing.T, member kubernetes.Interface, name string, admin bool) string {
+	t.Helper()
+	const namespace = "karmada-cluster"
+	ctx := t.Context()
+	_, err := member.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := member.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if admin {
+		_, err := member.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:" + name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := member.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+func deployment(namespace, name string) map[string]any {
+	labels := map[string]any{"app": name}
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "namespace": namespace, "labels": labels},
+		"spec": map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": labels}, "template": map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "nginx", "image": "nginx"}}},
+		}},
+	}
+}
+
+// placeNginx puts into the members what the recorded scheduler had put there.
+func placeNginx(t *testing.T, r *replay) {
+	for _, name := range []string{"member1", "member2"} {
+		r.applyToMember(t, name, deployment("default", "nginx"))
+	}
+}
+
+func placeWeb(t *testing.T, r *replay) { r.applyToMember(t, "member3", deployment("default", "web")) }
+
+// deployShop makes the template that describe looks at.
+func deployShop(t *testing.T, r *replay) {
+	r.mustPost(t, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}})
+	r.mustPost(t, "/apis/apps/v1/namespaces/shop/deployments", deployment("shop", "web"))
+}
+
+// fillMembers puts into the members what the recorded proxy requests find.
+func fillMembers(t *testing.T, r *replay) {
+	namespace := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}}
+	pod := map[string]any{"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": "web-7887448d46-7p2cx", "namespace": "shop", "labels": map[string]any{"app": "web"}},
+		"spec":     map[string]any{"containers": []any{map[string]any{"name": "nginx", "image": "nginx"}}},
+	}
+	for _, name := range []string{"member1", "member2"} {
+		for _, object := range []any{namespace, deployment("shop", "web"), pod} {
+			r.applyToMember(t, name, object)
+		}
+	}
+}
+
+// applyToMember creates an object in a member, as somebody there would.
+func (r *replay) applyToMember(t *testing.T, member string, object any) {
+	t.Helper()
+	kind, _ := dig(object, "kind").(string)
+	path := map[string]string{"Namespace": "/api/v1/namespaces", "Pod": "/api/v1/namespaces/%s/pods", "Deployment": "/apis/apps/v1/namespaces/%s/deployments"}[kind]
+	namespace, _ := dig(object, "metadata", "namespace").(string)
+	path = strings.Replace(path, "%s", namespace, 1)
+	data, err := encode(object, "application/json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.members[member].Client.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(data).Do(t.Context()).Error()
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("create %s in %s: %v", kind, member, err)
+	}
+}
+
+// registerAgain gets member3 a certificate once more, with the same token.
+func registerAgain(t *testing.T, r *replay) {
+	for _, l := range readRecording(t, "register") {
+		if l.Method == "POST" && strings.Contains(l.URI, "certificatesigningrequests") {
+			_ = r.hub.client.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), dig(l.Req, "metadata", "name").(string), metav1.DeleteOptions{})
+		}
+	}
+	for number, l := range readRecording(t, "register") {
+		r.play(t, "register", number+1, l)
+	}
+}
+
+// memberDown joins member2 again, which was taken off before, and kills it.
+func memberDown(t *testing.T, r *replay) {
+	for number, l := range readRecording(t, "push-join-second") {
+		r.play(t, "push-join-second", number+1, l)
+	}
+	r.hub.awaitReady(t, "member2", metav1.ConditionTrue)
+	if err := r.members["member2"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.hub.awaitReady(t, "member2", metav1.ConditionFalse)
+}

@@ -1,0 +1,133 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+)
+
+func TestFaultHubKilled(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east"})
+	mustJoin(t, h, "east", m)
+	root := admin(t, h)
+	token := createToken(t, h)
+	before, err := h.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	east := h.cluster(t, "east")
+
+	if err := h.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready %.2f s after kill -9 and start", h.ServingAfter.Seconds())
+	h.connect(t)
+	after, err := h.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before.CAData, after.CAData) {
+		t.Error("the hub came back with another certificate authority")
+	}
+	if got := h.cluster(t, "east"); got == nil || got.UID != east.UID {
+		t.Errorf("the cluster after the restart is %+v", got)
+	}
+	h.awaitReady(t, "east", metav1.ConditionTrue)
+	bootstrap(t, h, token, "north-abcde", "system:karmada:agent:north")
+	// The session is in the database, not in memory.
+	must(t, root, "GET", "/api/v1/session", nil, nil)
+	if strings.Contains(h.Output()[strings.LastIndex(h.Output(), "Dashboard"):], "one time") {
+		t.Error("a restart printed a one-time password again")
+	}
+}
+
+func TestFaultHubKilledMidJoin(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east"})
+	before := objects(t, m)
+
+	// Kill the hub as soon as the join has written its first object there.
+	done := make(chan result, 1)
+	go func() { done <- join(t, h, "east", m) }()
+	eventually(t, "the join's first object on the hub", func(ctx context.Context) bool {
+		secrets, err := h.client.CoreV1().Secrets("karmada-cluster").List(ctx, metav1.ListOptions{})
+		return err == nil && len(secrets.Items) > 0
+	})
+	if err := h.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r := <-done
+	if err := h.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.connect(t)
+	t.Logf("the join under way ended with status %d", r.code)
+
+	// The same command again mends it, and leaving leaves nothing.
+	if h.cluster(t, "east") == nil {
+		if r := join(t, h, "east", m); r.code != 0 {
+			t.Fatalf("join again: status %d\n%s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+	h.awaitReady(t, "east", metav1.ConditionTrue)
+	mustRun(t, "muster", "unjoin", "east", "--kubeconfig", h.Kubeconfig, "--cluster-kubeconfig", m.Kubeconfig)
+	h.awaitGone(t, "east")
+	awaitSecretsGone(t, h, "east")
+	awaitObjects(t, m, before)
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	address, err := controlplanetest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, "muster", "serve", "--data-dir", h.DataDir, "--listen", address, "--dashboard-listen", "127.0.0.1:0")
+	if r.code == 0 || !strings.Contains(r.stderr, h.DataDir) || !strings.Contains(r.stderr, "in use") {
+		t.Errorf("a second hub on the same directory: status %d\n%s", r.code, r.stderr)
+	}
+	if _, err := h.client.Discovery().ServerVersion(); err != nil {
+		t.Errorf("the first hub suffered: %v", err)
+	}
+}
+
+func TestInitThenServe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/hub"
+	listen, err := controlplanetest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := mustRun(t, "muster", "init", "--data-dir", dir, "--listen", listen, "--dashboard-listen", "127.0.0.1:0").stdout
+	for _, part := range []string{"Password", "Push", "Pull", "register", "--token", "--discovery-token-ca-cert-hash"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("init does not print %q:\n%s", part, out)
+		}
+	}
+	printed := mustRun(t, "muster", "kubeconfig", "--data-dir", dir).stdout
+	if !strings.Contains(printed, "karmada-apiserver") || !strings.Contains(printed, listen) {
+		t.Error("muster kubeconfig prints no kubeconfig of this hub")
+	}
+	h := &hub{Hub: controlplanetest.StartHub(t, controlplanetest.HubOptions{DataDir: dir, Listen: listen})}
+	h.connect(t)
+	if h.Password != "" {
+		t.Error("serve made a second first administrator")
+	}
+	if token := tokenRE.FindString(out); token == "" {
+		t.Error("init printed no token")
+	} else {
+		bootstrap(t, h, token, "first-abcde", "system:karmada:agent:first")
+	}
+}
