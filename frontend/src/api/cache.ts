@@ -1,0 +1,155 @@
+/**
+ * Patches the query cache row by row from live events. Query keys begin with the topic:
+ * [topic, 'list', …] holds an infinite list of pages, [topic, 'one', key] one row with what its detail adds, and
+ * [topic, 'count'] a figure, which is asked for again.
+ */
+import type { InfiniteData, QueryClient, QueryKey } from '@tanstack/react-query';
+import type { Live, LiveEvent, LiveSink } from '@/api/live';
+import type { Page } from '@/api/model';
+
+type Row = Record<string, unknown>;
+type CountedPage = Page<Row> & { counts?: Record<string, number> };
+
+const names: Record<string, string> = { clusters: 'name', users: 'name' };
+
+/** The noun of a topic: "registrations" for "registrations/17". */
+function noun(topic: string): string {
+  return topic.split('/', 1)[0] ?? topic;
+}
+
+function keyOf(topic: string, row: Row): string {
+  return String(row[names[noun(topic)] ?? 'id']);
+}
+
+/** One page with the event applied; the same page when the event says nothing new about it. */
+export function patchPage(page: CountedPage, event: LiveEvent): CountedPage {
+  if (event.seq <= page.seq) return page;
+  const index = page.items.findIndex((row) => keyOf(event.topic, row) === event.key);
+  if (index < 0) return page;
+  const before = page.items[index] as Row;
+  if (event.op === 'delete') {
+    return { ...page, seq: event.seq, total: page.total - 1, items: page.items.toSpliced(index, 1), ...recount(page, before, undefined) };
+  }
+  const after = { ...before, ...(event.row as Row) };
+  return { ...page, seq: event.seq, items: page.items.with(index, after), ...recount(page, before, after) };
+}
+
+function recount(page: CountedPage, before: Row, after: Row | undefined): Pick<CountedPage, 'counts'> {
+  if (!page.counts || before['state'] === after?.['state']) return {};
+  const counts = { ...page.counts };
+  const move = (state: unknown, by: number) => {
+    if (typeof state === 'string' && state in counts) counts[state] = Math.max(0, (counts[state] ?? 0) + by);
+  };
+  move(before['state'], -1);
+  move(after?.['state'], 1);
+  return { counts };
+}
+
+/** All pages of a list with the event applied, and whether the list held the row. */
+export function patchPages(list: InfiniteData<CountedPage>, event: LiveEvent): { list: InfiniteData<CountedPage>; known: boolean } {
+  const known = list.pages.some((page) => page.items.some((row) => keyOf(event.topic, row) === event.key));
+  if (!known) return { list, known };
+  const pages = list.pages.map((page) => patchPage(page, event));
+  return { list: pages.some((page, i) => page !== list.pages[i]) ? { ...list, pages } : list, known };
+}
+
+/** The row of a detail query with the event applied; what only the detail holds stays. */
+export function patchOne<T>(row: T, event: LiveEvent): T {
+  return event.op === 'delete' ? row : { ...row, ...(event.row as Partial<T>) };
+}
+
+/**
+ * Fetches a page and applies what changed while the request was under way. When the topic began meanwhile and the page is
+ * older than its beginning, changes between the two reached nobody: fetch again.
+ */
+export async function fetchPage<P extends Page<unknown>>(live: Live, topic: string, fetch: () => Promise<P>): Promise<P> {
+  for (;;) {
+    const mark = live.mark();
+    const page = await fetch();
+    if (page.seq < (live.begunSince(topic, mark) ?? 0)) continue;
+    return live.since(topic, mark).reduce((held, event) => patchPage(held as CountedPage, event) as unknown as P, page);
+  }
+}
+
+/** The same for one row, whose answer carries no sequence number: events since the request are applied in order. */
+export async function fetchOne<T>(live: Live, topic: string, key: string, fetch: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const mark = live.mark();
+    const row = await fetch();
+    if (live.begunSince(topic, mark) !== undefined) continue;
+    return live.since(topic, mark).filter((event) => event.key === key).reduce(patchOne, row);
+  }
+}
+
+/** Lists that lack rows: per query the keys of rows that the hub announced and the list does not show yet. */
+export class Unseen {
+  private keys = new Map<string, Set<string>>();
+  private watchers = new Set<() => void>();
+
+  add(query: QueryKey, key: string): void {
+    const id = JSON.stringify(query);
+    const set = this.keys.get(id) ?? new Set<string>();
+    if (set.has(key)) return;
+    this.keys.set(id, set.add(key));
+    this.tell();
+  }
+
+  clear(query: QueryKey): void {
+    if (this.keys.delete(JSON.stringify(query))) this.tell();
+  }
+
+  count = (query: QueryKey): number => this.keys.get(JSON.stringify(query))?.size ?? 0;
+
+  watch = (watcher: () => void): (() => void) => {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  };
+
+  private tell(): void {
+    this.watchers.forEach((watcher) => watcher());
+  }
+}
+
+const countWait = 500;
+
+/** The sink that keeps a query client's cache true. */
+export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void): LiveSink {
+  const recounts = new Map<string, ReturnType<typeof setTimeout>>();
+  const recount = (topic: string) => {
+    if (recounts.has(topic)) return;
+    recounts.set(topic, setTimeout(() => {
+      recounts.delete(topic);
+      void client.invalidateQueries({ queryKey: [topic, 'count'] });
+    }, countWait));
+  };
+  return {
+    ended,
+    resync: (topic) => void client.invalidateQueries({ queryKey: [noun(topic)] }),
+    begin: (topic, epoch, seq) => void client.invalidateQueries({
+      queryKey: [noun(topic)],
+      predicate: (query) => !upToDate(query.state.data, epoch, seq),
+    }),
+    event: (event) => {
+      for (const query of client.getQueryCache().findAll({ queryKey: [noun(event.topic)] })) {
+        const data = query.state.data;
+        if (data === undefined) continue;
+        if (query.queryKey[1] === 'count') recount(noun(event.topic));
+        if (query.queryKey[1] === 'one' && query.queryKey[2] === event.key) {
+          if (event.op === 'delete') void client.invalidateQueries({ queryKey: query.queryKey });
+          else client.setQueryData(query.queryKey, patchOne(data, event));
+        }
+        if (query.queryKey[1] === 'list' && event.topic === noun(event.topic)) {
+          const { list, known } = patchPages(data as InfiniteData<CountedPage>, event);
+          if (known) client.setQueryData(query.queryKey, list);
+          else if (event.op === 'upsert') unseen.add(query.queryKey, event.key);
+        }
+      }
+    },
+  };
+}
+
+function upToDate(data: unknown, epoch: string, seq: number): boolean {
+  if (data === undefined) return true; // never fetched, or on its way: replay completes it
+  const pages = (data as InfiniteData<CountedPage>).pages;
+  return Array.isArray(pages) && pages.every((page) => page.epoch === epoch && page.seq >= seq);
+}

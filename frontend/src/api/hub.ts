@@ -1,0 +1,130 @@
+/** The page's one connection to the hub: the query cache, the live socket that keeps it true, and their React hooks. */
+import { QueryClient, type QueryKey, queryOptions } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore } from 'react';
+import { cacheSink, fetchOne, fetchPage, Unseen } from '@/api/cache';
+import { ApiError, get, onSessionEnd, type Params, post, setCsrf } from '@/api/client';
+import { Live } from '@/api/live';
+import { useNow } from '@/shared/hooks/useNow';
+import type { Info, Page, SessionInfo } from '@/api/model';
+
+export const sessionKey = ['session'] as const;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Live events keep the rows true; a refetch is for gaps.
+      staleTime: 60_000,
+      refetchOnWindowFocus: false,
+      retry: (failures, error) => failures < 2 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
+    },
+  },
+});
+
+export const live = new Live({
+  ticket: async () => (await post<{ ticket: string }>('/live/ticket')).ticket,
+  url: () => `${location.protocol === 'http:' ? 'ws' : 'wss'}://${location.host}/api/v1/live`,
+});
+
+const unseen = new Unseen();
+
+/** The session, or null when there is none. */
+export const sessionOptions = queryOptions<SessionInfo | null>({
+  queryKey: sessionKey,
+  staleTime: Infinity,
+  queryFn: async ({ signal }) => {
+    try {
+      const info = await get<SessionInfo>('/session', undefined, signal);
+      setCsrf(info.csrf);
+      return info;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return null;
+      throw error;
+    }
+  },
+});
+
+/** What the hub says of itself; without a session only the version and whether nobody signed in yet. */
+export const infoOptions = queryOptions({
+  queryKey: ['info'],
+  staleTime: Infinity,
+  queryFn: ({ signal }) => get<Info>('/info', undefined, signal),
+});
+
+/** Takes up a session that the hub granted: what another user cached is gone before the first query runs. */
+export function beginSession(info: SessionInfo): void {
+  const held = queryClient.getQueryData<SessionInfo | null>(sessionKey);
+  if (held && held.user.name !== info.user.name) queryClient.clear();
+  setCsrf(info.csrf);
+  queryClient.setQueryData(sessionKey, info);
+}
+
+/** Forgets everything that belongs to the session. */
+export function endSession(): void {
+  live.stop();
+  setCsrf('');
+  queryClient.clear();
+  queryClient.setQueryData(sessionKey, null);
+}
+
+/** Keeps the socket open as long as the caller is mounted. */
+export function useLiveSocket(): void {
+  useEffect(() => {
+    const wake = () => live.wake();
+    const wakeIfShown = () => { if (!document.hidden) live.wake(); };
+    const stopListening = onSessionEnd(endSession);
+    live.start(cacheSink(queryClient, unseen, endSession));
+    window.addEventListener('online', wake);
+    document.addEventListener('visibilitychange', wakeIfShown);
+    return () => {
+      window.removeEventListener('online', wake);
+      document.removeEventListener('visibilitychange', wakeIfShown);
+      stopListening();
+      live.stop();
+    };
+  }, []);
+}
+
+export function useLiveStatus() {
+  return useSyncExternalStore(live.watch, live.getStatus);
+}
+
+/** Since when (milliseconds since the epoch) the page shows old data; undefined while it is live or was never so. */
+export function useStaleSince(): number | undefined {
+  const status = useLiveStatus();
+  const now = useNow();
+  const heard = live.getHeardAt();
+  // A blink of a reconnect is not worth a word.
+  return status !== 'live' && heard > 0 && now - heard > 3_000 ? heard : undefined;
+}
+
+/** Follows a topic while the caller is mounted; the empty topic is none. */
+export function useFollow(topic: string): void {
+  useEffect(() => (topic ? live.follow(topic) : undefined), [topic]);
+}
+
+/** How many rows the hub announced that the list does not show. */
+export function useUnseen(key: QueryKey): number {
+  return useSyncExternalStore(unseen.watch, () => unseen.count(key));
+}
+
+/** Options of an infinite list that live events patch. */
+export function liveList<P extends Page<unknown>>(topic: string, path: string, params: Params, limit = 50) {
+  const queryKey = [topic, 'list', path, params] as const;
+  return {
+    queryKey,
+    initialPageParam: '',
+    queryFn: ({ pageParam, signal }: { pageParam: string; signal: AbortSignal }) => {
+      if (!pageParam) unseen.clear(queryKey);
+      return fetchPage(live, topic, () => get<P>(path, { ...params, limit, cursor: pageParam }, signal));
+    },
+    getNextPageParam: (last: P) => last.next || undefined,
+  };
+}
+
+/** Options of a one-row query that live events patch; topic may be narrower than the noun. */
+export function liveOne<T>(noun: string, key: string, path: string, topic: string = noun) {
+  return {
+    queryKey: [noun, 'one', key] as const,
+    queryFn: ({ signal }: { signal: AbortSignal }) => fetchOne(live, topic, key, () => get<T>(path, undefined, signal)),
+  };
+}

@@ -1,0 +1,44 @@
+import { lazy, Suspense } from 'react';
+import { Redirect, Route, Switch } from 'wouter';
+import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { paths, patterns } from './paths';
+import { appWords } from './words';
+
+const ClusterListPage = lazy(() => import('@/features/cluster/ClusterListPage'));
+const ClusterPage = lazy(() => import('@/features/cluster/ClusterPage'));
+const AddClusterPage = lazy(() => import('@/features/registration/AddClusterPage'));
+const RegistrationPage = lazy(() => import('@/features/registration/RegistrationPage'));
+const WaitingPage = lazy(() => import('@/features/registration/WaitingPage'));
+const TokenListPage = lazy(() => import('@/features/token/TokenListPage'));
+const AuditPage = lazy(() => import('@/features/audit/AuditPage'));
+const UserListPage = lazy(() => import('@/features/user/UserListPage'));
+const SessionListPage = lazy(() => import('@/features/session/SessionListPage'));
+const SettingsPage = lazy(() => import('@/features/setting/SettingsPage'));
+
+export function Routes() {
+  return (
+    <Suspense fallback={<Placeholder rows={8} />}>
+      <Switch>
+        <Route path="/"><Redirect to={paths.clusters()} replace /></Route>
+        <Route path={patterns.clusters} component={ClusterListPage} />
+        <Route<{ name: string }> path={patterns.cluster}>{({ name }) => <ClusterPage key={name} name={name} />}</Route>
+        <Route path={patterns.addCluster} component={AddClusterPage} />
+        <Route path={patterns.waiting} component={WaitingPage} />
+        <Route<{ id: string }> path={patterns.registration}>{({ id }) => <RegistrationPage key={id} id={id} />}</Route>
+        <Route path={patterns.tokens} component={TokenListPage} />
+        <Route path={patterns.audit} component={AuditPage} />
+        <Route path={patterns.users} component={UserListPage} />
+        <Route path={patterns.sessions} component={SessionListPage} />
+        <Route path={patterns.settings} component={SettingsPage} />
+        <Route><NoPage /></Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+function NoPage() {
+  const words = useWords(appWords);
+  return <Empty title={words.noPage} action={<a href={paths.clusters()}>{words.clusters}</a>}>{words.noPageText}</Empty>;
+}

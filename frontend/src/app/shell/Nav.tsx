@@ -1,0 +1,89 @@
+import IconDots from '@tabler/icons-react/dist/esm/icons/IconDots.mjs';
+import IconHistory from '@tabler/icons-react/dist/esm/icons/IconHistory.mjs';
+import IconHourglass from '@tabler/icons-react/dist/esm/icons/IconHourglass.mjs';
+import IconKey from '@tabler/icons-react/dist/esm/icons/IconKey.mjs';
+import IconServer2 from '@tabler/icons-react/dist/esm/icons/IconServer2.mjs';
+import IconSettings from '@tabler/icons-react/dist/esm/icons/IconSettings.mjs';
+import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
+import { useQuery } from '@tanstack/react-query';
+import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { underWay } from '@/api/underway';
+import { useMay } from '@/api/session';
+import { useWords } from '@/shared/hooks/useWords';
+import { paths } from '../paths';
+import { type AppWords } from '../words.en';
+import { appWords } from '../words';
+import { Logo } from '@/shared/ui/Logo';
+import styles from './Nav.module.css';
+
+const MoreSheet = lazy(() => import('./MoreSheet'));
+
+interface Entry {
+  href: string;
+  label: string;
+  icon: ComponentType<{ size?: number; stroke?: number }>;
+  badge?: string;
+}
+
+function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
+  const admin = useMay('admin');
+  const { data: waiting = 0 } = useQuery(underWay);
+  const second: Entry[] = [
+    { href: paths.audit(), label: words.audit, icon: IconHistory },
+    ...(admin ? [{ href: paths.users(), label: words.users, icon: IconUsers }] : []),
+    { href: paths.settings(), label: words.settings, icon: IconSettings },
+  ];
+  return {
+    first: [
+      { href: paths.clusters(), label: words.clusters, icon: IconServer2 },
+      { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
+      { href: paths.tokens(), label: words.tokens, icon: IconKey },
+    ],
+    second,
+  };
+}
+
+/** The navigation at the left. */
+export function Rail() {
+  const words = useWords(appWords);
+  const { first, second } = useEntries(words);
+  return (
+    <nav className={styles['rail']} aria-label={words.main}>
+      <Link href={paths.clusters()} className={styles['brand']}><Logo /></Link>
+      {first.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
+      <hr className={styles['rule']} />
+      {second.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
+    </nav>
+  );
+}
+
+/** The navigation below, at phone width: three places and the rest behind More. */
+export function BottomBar() {
+  const words = useWords(appWords);
+  const { first, second } = useEntries(words);
+  const [open, setOpen] = useState(false);
+  const short = first.map((entry) => (entry.href === paths.tokens() ? { ...entry, label: words.tokensShort } : entry));
+  return (
+    <nav className={styles['bottom']} aria-label={words.main}>
+      {short.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
+      <button type="button" className={styles['link']} aria-expanded={open} onClick={() => setOpen(true)}>
+        <IconDots size={20} stroke={1.75} /><span>{words.more}</span>
+      </button>
+      {open && <Suspense><MoreSheet links={second} onClose={() => setOpen(false)} /></Suspense>}
+    </nav>
+  );
+}
+
+function NavLink({ entry, words }: { entry: Entry; words: AppWords }) {
+  const [location] = useLocation();
+  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && location === paths.addCluster());
+  const Icon = entry.icon;
+  return (
+    <Link href={entry.href} className={styles['link']} aria-current={current ? 'page' : undefined}>
+      <Icon size={20} stroke={1.75} />
+      <span>{entry.label}</span>
+      {entry.badge && <span className={styles['badge']} aria-label={words.waitingCount(Number(entry.badge))}>{entry.badge}</span>}
+    </Link>
+  );
+}

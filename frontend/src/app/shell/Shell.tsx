@@ -1,0 +1,44 @@
+import { lazy, Suspense } from 'react';
+import { useFollow, useLiveSocket } from '@/api/hub';
+import { useNarrow } from '@/shared/hooks/useNarrow';
+import { useWords } from '@/shared/hooks/useWords';
+import { Routes } from '../routes';
+import { appWords } from '../words';
+import { Crumbs } from './Crumbs';
+import { LiveIndicator } from './LiveIndicator';
+import { Logo } from '@/shared/ui/Logo';
+import { BottomBar, Rail } from './Nav';
+import styles from './Shell.module.css';
+import { StaleBanner } from './StaleBanner';
+import { LanguageButton, ThemeButton } from './Switches';
+
+const UserMenu = lazy(() => import('./UserMenu'));
+
+/** The frame of every page: rail and header, at phone width a header and a bottom bar. */
+export function Shell() {
+  const words = useWords(appWords);
+  const narrow = useNarrow();
+  useLiveSocket();
+  useFollow('registrations');
+  return (
+    <div className={styles['shell']}>
+      <a className={styles['skip']} href="#content">{words.skip}</a>
+      {!narrow && <Rail />}
+      <div className={styles['column']}>
+        <header className={styles['header']}>
+          {narrow && <Logo />}
+          <Crumbs />
+          <LiveIndicator />
+          {!narrow && <LanguageButton />}
+          {!narrow && <ThemeButton />}
+          {!narrow && <Suspense fallback={<span className={styles['userRoom']} />}><UserMenu /></Suspense>}
+        </header>
+        <main id="content" tabIndex={-1} className={styles['content']}>
+          <StaleBanner />
+          <Routes />
+        </main>
+      </div>
+      {narrow && <BottomBar />}
+    </div>
+  );
+}

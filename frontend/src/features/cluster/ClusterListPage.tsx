@@ -1,0 +1,68 @@
+import { Button } from '@mantine/core';
+import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
+import { useCallback } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import type { Cluster, ClusterPage } from '@/api/model';
+import { useMay } from '@/api/session';
+import { useLiveList } from '@/api/useLiveList';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
+import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { Listing } from '@/shared/ui/Listing';
+import { PageHead } from '@/shared/ui/PageHead';
+import { ReasonLine, useClusterColumns } from './clusterColumns';
+import { CountBar } from './CountBar';
+import { clusterList, filterFields } from './queries';
+import { states } from './state';
+import { clusterWords } from './words';
+
+const fields = { state: states, mode: ['Push', 'Pull'], region: [], provider: [], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const nameOf = (cluster: Cluster) => cluster.name;
+const dim = (cluster: Cluster) => cluster.state === 'unknown';
+const note = (cluster: Cluster) => (cluster.state === 'ready' ? null : <ReasonLine cluster={cluster} />);
+
+/** The fleet: what needs me? Filter and order live in the address. */
+export default function ClusterListPage() {
+  const words = useWords(clusterWords);
+  const may = useMay('operator');
+  const [search, setSearch] = useSearchParams();
+  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
+  const sort = search.get('sort') ?? 'name';
+  const list = useLiveList<Cluster, ClusterPage>(clusterList(filter, sort));
+  const columns = useClusterColumns();
+  const filtered = Object.keys(filter).length > 0;
+
+  const setFilter = useCallback((next: Filter) => {
+    setSearch((before) => {
+      const kept = before.get('sort');
+      return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
+    }, { replace: true });
+  }, [setSearch]);
+  const setSort = useCallback((next: string) => {
+    setSearch((before) => { before.set('sort', next); return before; }, { replace: true });
+  }, [setSearch]);
+
+  const plus = <IconPlus size={16} aria-hidden="true" />;
+  const add = may
+    ? <Button component={Link} href={paths.addCluster()} leftSection={plus}>{words.add}</Button>
+    : <Button disabled leftSection={plus} title={words.needRole}>{words.add}</Button>;
+  return (
+    <div className="page">
+      <title>{`${words.title} · Muster`}</title>
+      <PageHead title={words.title} actions={(filtered || list.rows.length > 0) && add} />
+      {(filtered || list.rows.length > 0) && (
+        <>
+          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
+          <CountBar counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
+        </>
+      )}
+      <Listing
+        list={list} caption={words.title} columns={columns} rowKey={nameOf} note={note} dim={dim} sort={sort} onSort={setSort}
+        empty={filtered
+          ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => setFilter({})}>{words.clear}</Button>}>{words.noneText}</Empty>
+          : <Empty title={words.emptyTitle} action={add}>{words.emptyText}</Empty>}
+      />
+    </div>
+  );
+}

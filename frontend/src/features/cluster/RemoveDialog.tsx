@@ -1,0 +1,66 @@
+import '@mantine/core/styles/Checkbox.layer.css';
+import '@mantine/core/styles/InlineInput.layer.css';
+import { Button, Checkbox, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { useExplain } from '@/api/errors';
+import type { RemovalPlan } from '@/api/model';
+import { useWords } from '@/shared/hooks/useWords';
+import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { removalPlan, removeCluster } from './queries';
+import styles from './RemoveDialog.module.css';
+import { clusterWords } from './words';
+
+/** Removing is slow on purpose: first the plan, last the name typed by hand. */
+export default function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) {
+  const words = useWords(clusterWords);
+  const explain = useExplain();
+  const plan = useQuery(removalPlan(name));
+  const remove = useMutation(removeCluster(name));
+  const [typed, setTyped] = useState('');
+  const [force, setForce] = useState(false);
+  const blocked = (plan.data?.blockers.length ?? 0) > 0 && !force;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (typed === name && !blocked) remove.mutate(force, { onSuccess: onClose });
+  };
+  return (
+    <Dialog onClose={onClose} wide title={words.removal.title(name)}>
+      <form className={styles['form']} onSubmit={submit}>
+        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} /> : <Placeholder rows={4} />}
+        <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} onChange={(event) => setForce(event.target.checked)} />
+        <TextInput label={words.removal.type(name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
+        {remove.error && <Notice explained={explain.error(remove.error)} />}
+        <DialogButtons>
+          <Button variant="default" onClick={onClose}>{words.removal.keep}</Button>
+          <Button type="submit" color="red" disabled={typed !== name || blocked || !plan.data} loading={remove.isPending}>{words.removeNamed(name)}</Button>
+        </DialogButtons>
+      </form>
+    </Dialog>
+  );
+}
+
+function Plan({ plan }: { plan: RemovalPlan }) {
+  const words = useWords(clusterWords);
+  return (
+    <section className={styles['plan']} aria-label={words.removal.plan}>
+      <h3>{words.removal.plan}</h3>
+      <p>{words.removal.works(plan.works)}</p>
+      {(['member', 'hub'] as const).map((where) => {
+        const steps = plan.steps.filter((step) => step.where === where);
+        return steps.length > 0 && (
+          <div key={where}>
+            <p className="dim small">{words.removal[where]}</p>
+            <ul className={styles['steps']}>
+              {steps.map((step) => <li key={`${step.what} ${step.kind} ${step.name}`}>{step.what} <span className="dim">{step.kind}</span> <code>{step.name}</code></li>)}
+            </ul>
+          </div>
+        );
+      })}
+      {plan.namespacesKept.length > 0 && <p><span className="dim">{words.removal.kept}: </span><code>{plan.namespacesKept.join(', ')}</code></p>}
+      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
+    </section>
+  );
+}

@@ -1,0 +1,34 @@
+import { useMemo } from 'react';
+import type { ClusterDetail, Page, Work } from '@/api/model';
+import { useLiveList } from '@/api/useLiveList';
+import { useWords } from '@/shared/hooks/useWords';
+import { Age } from '@/shared/ui/Age';
+import { Empty } from '@/shared/ui/Empty';
+import { Listing } from '@/shared/ui/Listing';
+import { type Column } from '@/shared/ui/Rows';
+import { StateMark } from '@/shared/ui/StateMark';
+import { workList } from './queries';
+import { clusterWords } from './words';
+
+const keyOf = (work: Work) => `${work.namespace}/${work.name}`;
+const note = (work: Work) => (work.applied || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
+
+/** What the hub has put, or tries to put, into this cluster. */
+export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
+  const words = useWords(clusterWords);
+  const list = useLiveList<Work, Page<Work>>(workList(cluster.name), false);
+  const { total, applied, failed, pending } = cluster.works;
+  const columns = useMemo<Column<Work>[]>(() => [
+    { key: 'target', label: words.object, card: 'title', cell: (work) => work.target || work.kind },
+    { key: 'applied', label: words.state, card: 'corner', cell: (work) => <StateMark tone={work.applied ? 'ok' : work.reason ? 'bad' : 'busy'}>{work.applied ? words.applied : words.notApplied}</StateMark> },
+    { key: 'health', label: words.health, cell: (work) => work.health || '–' },
+    { key: 'work', label: words.work, cell: (work) => <code>{work.name}</code> },
+    { key: 'age', label: words.age, right: true, cell: (work) => <Age at={work.createdAt} /> },
+  ], [words]);
+  return (
+    <div className="page">
+      {total > 0 && <p className="dim">{[words.worksSum(applied, total), failed > 0 && words.worksFailed(failed), pending > 0 && words.worksPending(pending)].filter(Boolean).join(' · ')}</p>}
+      <Listing list={list} caption={words.works} columns={columns} rowKey={keyOf} note={note} empty={<Empty title={words.worksNoneTitle}>{words.worksNoneText}</Empty>} />
+    </div>
+  );
+}

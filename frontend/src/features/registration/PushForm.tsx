@@ -1,0 +1,76 @@
+import { Button, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation } from '@tanstack/react-query';
+import { useLocation } from 'wouter';
+import { useExplain } from '@/api/errors';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Notice } from '@/shared/ui/Notice';
+import styles from './AddClusterPage.module.css';
+import { KubeconfigInput } from './KubeconfigInput';
+import { PlaceFields } from './PlaceFields';
+import { PreflightReport } from './PreflightReport';
+import { preflight, startPush } from './queries';
+import { clusterNameFrom, isClusterName, splitList } from './rules';
+import { registrationWords } from './words';
+
+/** Kubeconfig, checks, plan, join. The kubeconfig lives in this component's memory and nowhere else. */
+export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) {
+  const words = useWords(registrationWords);
+  const explain = useExplain();
+  const [, navigate] = useLocation();
+  const check = useMutation(preflight);
+  const start = useMutation(startPush);
+  const form = useForm({
+    initialValues: { name: '', kubeconfig: '', provider: '', region: '', zones: '' },
+    validate: {
+      name: (value) => (isClusterName(value.trim()) ? null : value.trim() ? words.badName : words.needed),
+      kubeconfig: (value) => (value.trim() ? null : words.needed),
+    },
+  });
+  const report = check.data;
+  const { name, kubeconfig, provider, region, zones } = form.values;
+
+  const runCheck = (context?: string) => {
+    if (form.validateField('kubeconfig').hasError) return;
+    check.mutate({ kubeconfig, context, name: isClusterName(name.trim()) ? name.trim() : undefined }, {
+      onSuccess: (result) => {
+        if (!name.trim()) form.setFieldValue('name', clusterNameFrom(result.context));
+      },
+    });
+  };
+  const join = form.onSubmit(() => start.mutate({
+    flavour: 'push', clusterName: name.trim(), kubeconfig, context: report?.context || undefined,
+    provider: provider.trim() || undefined, region: region.trim() || undefined, zones: zones.trim() ? splitList(zones) : undefined,
+  }, { onSuccess: (registration) => navigate(paths.registration(registration.id)) }));
+  const edit = (text: string) => {
+    form.setFieldValue('kubeconfig', text);
+    check.reset();
+  };
+
+  return (
+    <form className={styles['form']} onSubmit={join} noValidate autoComplete="off">
+      {!report && <KubeconfigInput value={kubeconfig} error={form.errors['kubeconfig']} onChange={edit} />}
+      {check.error && <Notice explained={explain.error(check.error)} />}
+      {report && <PreflightReport report={report} busy={check.isPending} onContext={runCheck} />}
+      {report && (
+        <>
+          <TextInput label={words.name} description={words.nameHint} autoComplete="off" autoCapitalize="off" spellCheck={false} {...form.getInputProps('name')} />
+          <details className={styles['fold']}>
+            <summary>{words.more}</summary>
+            <PlaceFields form={form} />
+          </details>
+        </>
+      )}
+      {start.error && <Notice explained={explain.error(start.error)} />}
+      <div className={styles['buttons']}>
+        {report
+          ? <><Button variant="default" onClick={() => edit('')}>{words.change}</Button>
+            <Button variant="default" loading={check.isPending} onClick={() => runCheck(report.context)}>{words.checkAgain}</Button>
+            <Button type="submit" disabled={!may || !report.ok || check.isPending} title={may ? undefined : words.needRole} loading={start.isPending}>{words.join(name.trim() || '…')}</Button></>
+          : <><Button variant="default" onClick={onBack}>{words.back}</Button>
+            <Button disabled={!may} title={may ? undefined : words.needRole} loading={check.isPending} onClick={() => runCheck()}>{words.check}</Button></>}
+      </div>
+    </form>
+  );
+}

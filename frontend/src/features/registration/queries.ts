@@ -1,0 +1,100 @@
+import { mutationOptions, queryOptions } from '@tanstack/react-query';
+import { del, get, post } from '@/api/client';
+import { liveList, liveOne, queryClient } from '@/api/hub';
+import type { ClusterDetail, Decoded, Page, Preflight, Registration, RegistrationCreated, Token } from '@/api/model';
+
+const path = (id: string) => `/registrations/${encodeURIComponent(id)}`;
+
+/** The topic of one registration. */
+export const topicOf = (id: string) => `registrations/${id}`;
+
+export function registrationList(state: string) {
+  return liveList<Page<Registration>>('registrations', '/registrations', { state });
+}
+
+export function registrationDetail(id: string) {
+  return queryOptions(liveOne<Registration>('registrations', id, path(id), topicOf(id)));
+}
+
+export interface Place {
+  clusterName?: string;
+  provider?: string;
+  region?: string;
+  zones?: string[];
+}
+
+export interface PullRequest extends Place {
+  flavour: 'pull';
+  ttlSeconds?: number;
+  labels?: Record<string, string>;
+  anyCluster?: boolean;
+}
+
+export interface PushRequest extends Place {
+  flavour: 'push';
+  clusterName: string;
+  kubeconfig: string;
+  context?: string;
+}
+
+/**
+ * The commands with their tokens, as long as the page lives: the hub shows a token once, and neither the address nor the
+ * browser's storage is a place for it.
+ */
+const issued = new Map<string, RegistrationCreated & { request: PullRequest }>();
+
+export function issuedFor(id: string) {
+  return issued.get(id);
+}
+
+export const startPull = mutationOptions({
+  // The answer is remembered by us, not by the mutation cache.
+  gcTime: 0,
+  mutationFn: async (request: PullRequest) => {
+    const created = await post<RegistrationCreated>('/registrations', request);
+    issued.set(created.registration.id, { ...created, request });
+    return created.registration;
+  },
+  onSuccess: remember,
+});
+
+export const startPush = mutationOptions({
+  gcTime: 0,
+  mutationFn: async (request: PushRequest) => (await post<RegistrationCreated>('/registrations', request)).registration,
+  onSuccess: remember,
+});
+
+export const cancelRegistration = mutationOptions({
+  mutationFn: (id: string) => del<Registration | undefined>(path(id)),
+  onSuccess: (_, id) => {
+    issued.delete(id);
+    return queryClient.invalidateQueries({ queryKey: ['registrations'] });
+  },
+});
+
+export const preflight = mutationOptions({
+  gcTime: 0,
+  mutationFn: (input: { kubeconfig: string; context?: string; name?: string }) => post<Preflight>('/preflight', input),
+});
+
+export function decodeOutput(id: string) {
+  return mutationOptions({ gcTime: 0, mutationFn: (text: string) => post<Decoded>(`${path(id)}/decode`, { text }) });
+}
+
+/** The token of a registration whose command is not in memory any more: it still tells until when it is valid. */
+export function tokenOf(id: string | undefined) {
+  return queryOptions({
+    queryKey: ['tokens', 'of', id],
+    enabled: Boolean(id),
+    queryFn: async ({ signal }) => (await get<Page<Token>>('/tokens', { limit: 200 }, signal)).items.find((token) => token.id === id) ?? null,
+  });
+}
+
+export function clusterOf(name: string) {
+  return queryOptions(liveOne<ClusterDetail>('clusters', name, `/clusters/${encodeURIComponent(name)}`));
+}
+
+function remember(registration: Registration): Promise<void> {
+  queryClient.setQueryData(registrationDetail(registration.id).queryKey, registration);
+  return queryClient.invalidateQueries({ queryKey: ['registrations', 'count'] });
+}

@@ -1,0 +1,39 @@
+import { Button, PasswordInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useExplain } from '@/api/errors';
+import { useWords } from '@/shared/hooks/useWords';
+import { Notice } from '@/shared/ui/Notice';
+import styles from './Door.module.css';
+import { changePassword } from './queries';
+import { sessionWords } from './words';
+
+const least = 12;
+
+/** Replaces the user's password; the hub has the last word on what is good enough. */
+export function PasswordForm({ aside, onSaved }: { aside?: ReactNode; onSaved?: () => void }) {
+  const words = useWords(sessionWords);
+  const explain = useExplain();
+  const change = useMutation(changePassword);
+  const form = useForm({
+    initialValues: { current: '', next: '', again: '' },
+    validate: {
+      current: (value) => (value ? null : words.needed),
+      next: (value, all) => (value.length < least ? words.tooShort(least) : value === all.current ? words.same : null),
+      again: (value, all) => (value === all.next ? null : words.differs),
+    },
+  });
+  return (
+    <form className={styles['form']} noValidate onSubmit={form.onSubmit(({ current, next }) => change.mutate({ current, next }, { onSuccess: onSaved }))}>
+      <PasswordInput label={words.current} autoComplete="current-password" {...form.getInputProps('current')} />
+      <PasswordInput label={words.next} description={words.tooShort(least)} autoComplete="new-password" {...form.getInputProps('next')} />
+      <PasswordInput label={words.again} autoComplete="new-password" {...form.getInputProps('again')} />
+      {change.error && <Notice explained={explain.error(change.error)} />}
+      <div className={styles['row']}>
+        {aside}
+        <Button type="submit" loading={change.isPending}>{words.save}</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,26 @@
+import { mutationOptions } from '@tanstack/react-query';
+import { del, post } from '@/api/client';
+import { liveList, queryClient } from '@/api/hub';
+import type { Page, Token, TokenCreated } from '@/api/model';
+
+export const tokenList = liveList<Page<Token>>('tokens', '/tokens', {});
+
+export interface TokenRequest {
+  description?: string;
+  ttlSeconds: number;
+  clusterName?: string;
+  maxClusters?: number;
+}
+
+const refresh = () => queryClient.invalidateQueries({ queryKey: ['tokens'] });
+
+export const createToken = mutationOptions({
+  gcTime: 0,
+  mutationFn: (request: TokenRequest) => post<TokenCreated>('/tokens', request),
+  onSuccess: refresh,
+});
+
+export const revokeToken = mutationOptions({
+  mutationFn: (id: string) => del(`/tokens/${encodeURIComponent(id)}`),
+  onSuccess: refresh,
+});

@@ -1,0 +1,38 @@
+import { Button } from '@mantine/core';
+import IconEye from '@tabler/icons-react/dist/esm/icons/IconEye.mjs';
+import IconEyeOff from '@tabler/icons-react/dist/esm/icons/IconEyeOff.mjs';
+import { useState } from 'react';
+import { useWords } from '@/shared/hooks/useWords';
+import styles from './CommandBlock.module.css';
+import { CopyButton } from './CopyButton';
+import { uiWords } from './words';
+
+/** The part of a secret that stays hidden: all behind the first dot, as in "id.secret". */
+export function masked(text: string, secret: string): string {
+  if (!secret) return text;
+  const dot = secret.indexOf('.');
+  const hidden = secret.slice(dot + 1);
+  return text.replaceAll(hidden, '•'.repeat(hidden.length));
+}
+
+/** A command to run elsewhere, in one piece to copy; a secret in it is masked until asked for. */
+export function CommandBlock({ text, secret = '', what }: { text: string; secret?: string; what: string }) {
+  const words = useWords(uiWords);
+  const [shown, setShown] = useState(false);
+  return (
+    <figure className={styles['block']}>
+      <pre className={styles['text']} aria-label={what} tabIndex={0}>{shown ? text : masked(text, secret)}</pre>
+      <div className={styles['tools']}>
+        <CopyButton text={text} what={what} />
+        {secret && (
+          <Button
+            variant="default" size="compact-sm" aria-pressed={shown} onClick={() => setShown(!shown)}
+            leftSection={shown ? <IconEyeOff size={16} /> : <IconEye size={16} />}
+          >
+            {shown ? words.hide : words.show}
+          </Button>
+        )}
+      </div>
+    </figure>
+  );
+}

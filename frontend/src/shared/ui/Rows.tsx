@@ -1,0 +1,125 @@
+import { memo, type ReactNode, useEffect, useRef } from 'react';
+import { useNarrow } from '@/shared/hooks/useNarrow';
+import { useWords } from '@/shared/hooks/useWords';
+import styles from './Rows.module.css';
+import { uiWords } from './words';
+
+/** One column; `card` says where it goes at phone width: the card's title, its right corner, a labelled line, a paragraph, its foot, or nowhere. */
+export interface Column<T> {
+  key: string;
+  label: string;
+  cell: (row: T) => ReactNode;
+  sortable?: boolean;
+  right?: boolean;
+  card?: 'title' | 'corner' | 'line' | 'text' | 'foot' | 'none';
+}
+
+interface RowsProps<T> {
+  caption: string;
+  columns: Column<T>[];
+  rows: T[];
+  rowKey: (row: T) => string;
+  /** A line of its own under the row, for what must not need a click. */
+  note?: (row: T) => ReactNode;
+  /** Rows whose figures are the last known, not the present ones. */
+  dim?: (row: T) => boolean;
+  /** The sort key in force, with "-" in front when descending. */
+  sort?: string;
+  onSort?: (sort: string) => void;
+  /** The data is not live any more: dim, never wipe. */
+  stale?: boolean;
+}
+
+/** A table, and at phone width the same rows as cards. A row that changed pulses once. */
+export function Rows<T extends object>(props: RowsProps<T>) {
+  const narrow = useNarrow();
+  const { rows, rowKey, columns, note, dim, stale } = props;
+  if (narrow) {
+    return (
+      <ul className={styles['cards']} aria-label={props.caption} data-stale={stale || undefined}>
+        {rows.map((row) => <Card key={rowKey(row)} row={row} columns={columns} note={note} dim={dim} />)}
+      </ul>
+    );
+  }
+  return (
+    <div className={styles['scroll']}>
+      <table className={styles['table']} data-stale={stale || undefined}>
+        <caption className="hidden">{props.caption}</caption>
+        <thead>
+          <tr>{columns.map((column) => <Head key={column.key} column={column} sort={props.sort} onSort={props.onSort} />)}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => <Row key={rowKey(row)} row={row} columns={columns} note={note} dim={dim} />)}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string | undefined; onSort: ((sort: string) => void) | undefined }) {
+  const words = useWords(uiWords);
+  const direction = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : undefined;
+  return (
+    <th scope="col" aria-sort={direction} data-right={column.right || undefined}>
+      {column.sortable && onSort ? (
+        <button type="button" className={styles['sort']} title={words.sortBy(column.label)} onClick={() => onSort(direction === 'ascending' ? `-${column.key}` : column.key)}>
+          {column.label}
+          <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : direction === 'descending' ? ' ↓' : ''}</span>
+        </button>
+      ) : column.label}
+    </th>
+  );
+}
+
+interface RowProps<T> {
+  row: T;
+  columns: Column<T>[];
+  note: ((row: T) => ReactNode) | undefined;
+  dim: ((row: T) => boolean) | undefined;
+}
+
+const Row = memo(function Row<T>({ row, columns, note, dim }: RowProps<T>) {
+  const ref = usePulse<HTMLTableRowElement>(row);
+  const text = note?.(row);
+  return (
+    <>
+      <tr ref={ref} data-noted={text ? true : undefined} data-dim={dim?.(row) || undefined}>
+        {columns.map((column) => <td key={column.key} data-right={column.right || undefined}>{column.cell(row)}</td>)}
+      </tr>
+      {text && <tr className={styles['note']}><td colSpan={columns.length}>{text}</td></tr>}
+    </>
+  );
+}) as <T>(props: RowProps<T>) => ReactNode;
+
+const Card = memo(function Card<T>({ row, columns, note, dim }: RowProps<T>) {
+  const ref = usePulse<HTMLLIElement>(row);
+  const text = note?.(row);
+  const at = (place: Column<T>['card']) => columns.filter((column) => (column.card ?? 'line') === place);
+  return (
+    <li ref={ref} className={styles['card']} data-dim={dim?.(row) || undefined}>
+      <div className={styles['top']}>
+        <div className={styles['title']}>{at('title').map((column) => <span key={column.key}>{column.cell(row)}</span>)}</div>
+        <div>{at('corner').map((column) => <span key={column.key}>{column.cell(row)}</span>)}</div>
+      </div>
+      {text && <div className={styles['cardNote']}>{text}</div>}
+      <dl className={styles['lines']}>
+        {at('line').map((column) => <div key={column.key}><dt>{column.label}</dt><dd>{column.cell(row)}</dd></div>)}
+      </dl>
+      {at('text').map((column) => <div key={column.key}>{column.cell(row)}</div>)}
+      {at('foot').map((column) => <div key={column.key} className={styles['foot']}>{column.cell(row)}</div>)}
+    </li>
+  );
+}) as <T>(props: RowProps<T>) => ReactNode;
+
+/** Marks an element whose row was replaced by another version of itself. */
+function usePulse<E extends HTMLElement>(row: unknown) {
+  const ref = useRef<E>(null);
+  const before = useRef(row);
+  useEffect(() => {
+    if (before.current === row) return;
+    before.current = row;
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+    ref.current?.animate([{ backgroundColor: 'var(--pick)' }, { backgroundColor: 'transparent' }], { duration: 900 });
+  }, [row]);
+  return ref;
+}
