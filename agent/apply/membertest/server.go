@@ -63,6 +63,7 @@ type Server struct {
 	revision  int64
 	uids      int
 	watchers  map[*watcher]struct{}
+	history   []event // since the start
 	requests  []string
 }
 
@@ -74,7 +75,8 @@ type watcher struct {
 }
 
 type event struct {
-	kind          string
+	revision      int64
+	path, kind    string
 	before, after *unstructured.Unstructured
 }
 
@@ -188,7 +190,7 @@ func (s *Server) store(path string, o *unstructured.Unstructured) *unstructured.
 	if before == nil {
 		kind = "ADDED"
 	}
-	s.tell(path, event{kind, before, o})
+	s.tell(event{s.revision, path, kind, before, o})
 	return o
 }
 
@@ -198,13 +200,14 @@ func (s *Server) drop(path string) {
 		s.revision++
 		last := o.DeepCopy()
 		last.SetResourceVersion(strconv.FormatInt(s.revision, 10))
-		s.tell(path, event{"DELETED", o, last})
+		s.tell(event{s.revision, path, "DELETED", o, last})
 	}
 }
 
-func (s *Server) tell(path string, e event) {
+func (s *Server) tell(e event) {
+	s.history = append(s.history, e)
 	for w := range s.watchers {
-		if w.holds(path) {
+		if w.holds(e.path) {
 			w.events <- e
 		}
 	}
@@ -344,10 +347,10 @@ func (s *Server) collection(w http.ResponseWriter, r *http.Request, resource Res
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, watch *watcher) {
 	since, _ := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
 	s.mu.Lock()
-	if since != s.revision { // the past is not kept
-		s.mu.Unlock()
-		fail(w, http.StatusGone, "too old")
-		return
+	for _, e := range s.history {
+		if e.revision > since && watch.holds(e.path) {
+			watch.events <- e
+		}
 	}
 	s.watchers[watch] = struct{}{}
 	s.mu.Unlock()
@@ -472,7 +475,7 @@ func merge(into, patch map[string]any) {
 }
 
 func fail(w http.ResponseWriter, code int, message string) {
-	reason := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict, 410: metav1.StatusReasonExpired,
+	reason := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 409: metav1.StatusReasonConflict,
 		403: metav1.StatusReasonForbidden, 422: metav1.StatusReasonInvalid, 500: metav1.StatusReasonInternalError}[code]
 	if message == "already exists" {
 		reason = metav1.StatusReasonAlreadyExists
