@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"muster.dev/muster/backend/controlplane"
+)
+
+// AdminKubeconfigFile is where the administrator's kubeconfig lies in dataDir.
+func AdminKubeconfigFile(dataDir string) string { return controlplane.AdminKubeconfigFile(dataDir) }
+
+// firstRun is what is printed once and kept nowhere.
+type firstRun struct {
+	password string // of the first administrator
+	register string // the complete register command with a fresh token
+}
+
+// Welcome says where the hub is and what to do next. On the first run it holds
+// the one-time password and a fresh token; it is for the operator's terminal only.
+func (a *App) Welcome() string {
+	kubeconfig := AdminKubeconfigFile(a.config.DataDir)
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nMuster %s\n\n", a.config.Version)
+	fmt.Fprintf(&text, "  Dashboard   %s\n", a.dashboardURL())
+	fmt.Fprintf(&text, "  Hub API     https://%s\n", a.config.Advertise)
+	fmt.Fprintf(&text, "  Kubeconfig  %s\n", kubeconfig)
+	if a.first.password != "" {
+		fmt.Fprintf(&text, "\n  Sign in as  admin\n  Password    %s   (one time; you choose your own at the first sign-in)\n", a.first.password)
+	}
+	fmt.Fprintf(&text, `
+Push: the hub calls the cluster. Run where you reach both:
+  muster join NAME --kubeconfig %[1]s --cluster-kubeconfig <kubeconfig of the cluster>
+  kubectl --kubeconfig %[1]s get clusters
+
+Pull: the cluster calls the hub. Run where you reach the cluster:
+`, kubeconfig)
+	if a.first.register != "" {
+		fmt.Fprintf(&text, "  %s \\\n    --kubeconfig <kubeconfig of the cluster>\n  (the token is good for 24 hours and one cluster)\n", a.first.register)
+	} else {
+		fmt.Fprintf(&text, "  muster token create --print-register-command --kubeconfig %s\n  and run what it prints\n", kubeconfig)
+	}
+	fmt.Fprintln(&text)
+	return text.String()
+}
+
+// dashboardURL is the address to open; a wildcard listener is reached under the
+// advertised host.
+func (a *App) dashboardURL() string {
+	host, port, err := net.SplitHostPort(a.config.DashboardListen)
+	if err != nil {
+		return "https://" + a.config.DashboardListen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host, _, _ = net.SplitHostPort(a.config.Advertise)
+	}
+	if a.dashboardPort != "" {
+		port = a.dashboardPort
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"muster.dev/muster/backend/app"
+	"muster.dev/muster/backend/fault"
+)
+
+// hubFlags are what serve and init have in common.
+type hubFlags struct {
+	config     app.Config
+	allowCIDRs []string
+	logLevel   string
+}
+
+func (f *hubFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.config.DataDir, "data-dir", defaultDataDir(), "directory that holds all state (MUSTER_DATA_DIR)")
+	flags.StringVar(&f.config.Listen, "listen", app.DefaultListen, "address of the hub API")
+	flags.StringVar(&f.config.DashboardListen, "dashboard-listen", app.DefaultDashboardListen, "address of the dashboard and the REST API")
+	flags.StringVar(&f.config.Advertise, "advertise", "", "HOST[:PORT] under which members reach the hub API; goes into its certificate, cluster-info and register commands")
+	flags.StringSliceVar(&f.config.CertHosts, "cert-host", nil, "further names and addresses in the hub API's certificate")
+	flags.StringVar(&f.config.TLSCert, "tls-cert", "", "PEM certificate chain for the dashboard only (the hub API always chains to the CA that members pin)")
+	flags.StringVar(&f.config.TLSKey, "tls-key", "", "PEM key of --tls-cert")
+	flags.StringSliceVar(&f.config.Origins, "dashboard-origin", nil, "further https origins under which browsers open the dashboard")
+	flags.StringVar(&f.config.Database, "database", "", "PostgreSQL URL (default: SQLite in the data directory)")
+	flags.StringSliceVar(&f.allowCIDRs, "allow-member-cidr", nil, "address ranges the dashboard and REST may dial for push members although policy refuses them, e.g. 127.0.0.0/8")
+	flags.StringVar(&f.config.AgentImage, "agent-image", "muster-agent:"+version, "image of the agent in register commands and manifests")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func (f *hubFlags) complete() (app.Config, error) {
+	for _, text := range f.allowCIDRs {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return app.Config{}, fault.Invalid("--allow-member-cidr %q is not an address range", text).WithFix("write it like 127.0.0.0/8")
+		}
+		f.config.AllowMemberCIDRs = append(f.config.AllowMemberCIDRs, prefix)
+	}
+	if err := f.config.LogLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return app.Config{}, fault.Invalid("--log-level %q is not known", f.logLevel).WithFix("use debug, info, warn or error")
+	}
+	f.config.Version = version
+	return f.config, f.config.Complete()
+}
+
+func newServeCommand() *cobra.Command {
+	flags := &hubFlags{}
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the hub API and the dashboard",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := flags.complete()
+			if err != nil {
+				return err
+			}
+			hub, err := app.New(config, command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			go func() {
+				select {
+				case <-hub.Serving():
+					fmt.Fprint(command.OutOrStdout(), hub.Welcome())
+				case <-command.Context().Done():
+				}
+			}()
+			err = hub.Start(command.Context())
+			slog.Info("hub stopped")
+			return err
+		},
+	}
+	flags.add(command)
+	return command
+}

@@ -1,0 +1,87 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"reflect"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+)
+
+// installCRDs creates the definitions in files and brings those that exist up
+// to date. It does not wait until they serve.
+func installCRDs(ctx context.Context, config *rest.Config, files fs.FS) error {
+	wanted, err := readCRDs(files)
+	if err != nil {
+		return err
+	}
+	client, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("build crd client: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelWrites)
+	for _, crd := range wanted {
+		group.Go(func() error {
+			if err := installCRD(ctx, client.CustomResourceDefinitions(), crd); err != nil {
+				return fmt.Errorf("install crd %s: %w", crd.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func installCRD(ctx context.Context, client apiextensionsclient.CustomResourceDefinitionInterface, wanted *apiextensionsv1.CustomResourceDefinition) error {
+	current, err := client.Get(ctx, wanted.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	// Compare with our own fields only: the server defaults conversion.
+	if reflect.DeepEqual(current.Spec.Versions, wanted.Spec.Versions) && reflect.DeepEqual(current.Spec.Names.Categories, wanted.Spec.Names.Categories) {
+		return nil
+	}
+	current.Spec = wanted.Spec
+	_, err = client.Update(ctx, current, metav1.UpdateOptions{})
+	return err
+}
+
+func readCRDs(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list crds: %w", err)
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read crd %s: %w", name, err)
+		}
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data))
+		for {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := decoder.Decode(crd); err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("decode crd %s: %w", name, err)
+			}
+			if crd.Name != "" {
+				crds = append(crds, crd)
+			}
+		}
+	}
+	return crds, nil
+}

@@ -1,0 +1,168 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	readyPoll  = 10 * time.Millisecond
+	readyLimit = 2 * time.Minute
+)
+
+// errStarting is what Ready says until everything serves.
+var errStarting = errors.New("the control plane is starting")
+
+// Embedded is the plane in this process: etcd, API server and controllers.
+// Kubernetes' flags and feature gates are global, so there can be one only.
+type Embedded struct {
+	options Options
+	pki     *PKI
+	ca      []byte
+	ln      net.Listener
+	config  atomic.Pointer[rest.Config]
+	ready   atomic.Bool
+	serving chan struct{}
+}
+
+var _ Plane = (*Embedded)(nil)
+
+// NewEmbedded prepares key material and takes the hub API's port; Start serves.
+func NewEmbedded(options Options) (*Embedded, error) {
+	pki, err := NewPKI(options.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := pki.CA()
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authority: %w", err)
+	}
+	hosts, err := servingHosts(options.Listen, options.Advertise)
+	if err != nil {
+		return nil, err
+	}
+	if err := pki.EnsureServing(append(hosts, options.CertHosts...)); err != nil {
+		return nil, err
+	}
+	if _, err := pki.EnsureAdminKubeconfig(options.DataDir, options.Advertise); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", options.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the hub API: %w", err)
+	}
+	return &Embedded{options: options, pki: pki, ca: ca, ln: ln, serving: make(chan struct{})}, nil
+}
+
+// Config implements Plane. It is nil until the API server has been built.
+func (e *Embedded) Config() *rest.Config {
+	config := e.config.Load()
+	if config == nil {
+		return nil
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // we share a process: back-pressure is the server's
+	return config
+}
+
+// CA implements Plane.
+func (e *Embedded) CA() []byte { return e.ca }
+
+// PKI is the key material, for the dashboard's certificate.
+func (e *Embedded) PKI() *PKI { return e.pki }
+
+// Serving is closed once the plane is ready for the first time.
+func (e *Embedded) Serving() <-chan struct{} { return e.serving }
+
+// Ready implements Plane.
+func (e *Embedded) Ready() error {
+	if !e.ready.Load() {
+		return errStarting
+	}
+	return nil
+}
+
+// Start implements Plane. Storage outlives the API server, which outlives the
+// controllers.
+func (e *Embedded) Start(ctx context.Context) error {
+	defer e.ready.Store(false)
+	store, err := startStorage(ctx, e.options.DataDir)
+	if err != nil {
+		return errors.Join(err, e.ln.Close())
+	}
+	defer store.close()
+	server := &apiServer{options: e.options, pki: e.pki, storage: store, ln: e.ln}
+	aggregator, err := server.build(ctx)
+	if err != nil {
+		return err
+	}
+	e.config.Store(aggregator.GenericAPIServer.LoopbackClientConfig)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return run(ctx, aggregator) })
+	group.Go(func() error { return e.populate(ctx) })
+	return group.Wait()
+}
+
+// populate waits for the API, fills it with what the hub needs and starts the
+// controllers.
+func (e *Embedded) populate(ctx context.Context) error {
+	config := e.Config()
+	if err := waitServing(ctx, config); err != nil {
+		return err
+	}
+	if err := bootstrapHub(ctx, config, e.options.Advertise, e.ca); err != nil {
+		return err
+	}
+	group, groupContext := errgroup.WithContext(ctx)
+	group.Go(func() error { return installCRDs(groupContext, config, e.options.CRDs) })
+	group.Go(func() error {
+		loops := &controllers{config: config, pki: e.pki}
+		return loops.start(ctx) // not the group's context, which ends with it
+	})
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped while starting
+		}
+		return err
+	}
+	e.ready.Store(true)
+	close(e.serving)
+	slog.Debug("control plane ready", "address", e.ln.Addr().String())
+	debug.FreeOSMemory() // starting leaves tens of megabytes behind
+	return nil
+}
+
+// waitServing asks the API server's own readiness, which covers its caches and
+// the bootstrap roles.
+func waitServing(ctx context.Context, config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("build readiness client: %w", err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, readyPoll, readyLimit, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, nil // not listening yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the api server: %w", err)
+	}
+	return nil
+}

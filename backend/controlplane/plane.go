@@ -1,0 +1,81 @@
+// Package controlplane runs the Kubernetes-style API that Muster's objects live in.
+//
+// It owns the hub's API server, its storage, its certificate authority and the
+// few Kubernetes controllers that clients of the hub rely on (contract
+// karmada.md section 0). It knows no domain: what Muster adds to requests
+// (admission, authorization, audit, extra paths, the cluster proxy) is handed
+// in by app as Options.
+//
+// Embedded is the only plane so far. Plane is the seam for a second one, an
+// existing Kubernetes API.
+package controlplane
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/rest"
+
+	"muster.dev/muster/backend/controlplane/registry"
+)
+
+// Plane is a Kubernetes-style API that holds the hub's objects.
+type Plane interface {
+	// Start serves until ctx ends and returns after everything has stopped.
+	Start(ctx context.Context) error
+	// Ready returns nil once the API serves, its roles and kinds exist and
+	// the controllers run, else why not.
+	Ready() error
+	// Config is how the hub itself reaches the API, with all rights and no
+	// client-side rate limit.
+	Config() *rest.Config
+	// CA is the certificate authority, in PEM, that the hub API's serving
+	// certificate and every agent's certificate chain to.
+	CA() []byte
+}
+
+// Admission is one in-process admission step. Both methods see every create,
+// update, delete and connect request; they return nil for what is not theirs.
+// An error of apimachinery's kind reaches the client with its own code.
+type Admission interface {
+	// Admit may change the object of the request.
+	Admit(ctx context.Context, a admission.Attributes) error
+	// Validate judges the final object.
+	Validate(ctx context.Context, a admission.Attributes) error
+}
+
+// Options says where a plane keeps its data, where it listens, and what the
+// domains add to it.
+type Options struct {
+	// DataDir is the directory that holds PKI and storage.
+	DataDir string
+	// Listen is the host:port of the hub API.
+	Listen string
+	// Advertise is the host:port under which members reach the hub API; it goes
+	// into the serving certificate, cluster-info and the admin kubeconfig.
+	Advertise string
+	// CertHosts are further names and addresses in the serving certificate.
+	CertHosts []string
+	// CRDs holds the custom resource definitions to install, one or more YAML
+	// documents a file, at its root.
+	CRDs fs.FS
+	// Audit receives the audit events of AuditPolicy.
+	Audit audit.Backend
+	// AuditPolicy says which requests are audited.
+	AuditPolicy audit.PolicyRuleEvaluator
+	// Authorizers are asked in order before RBAC; an allow or deny is final.
+	Authorizers []authorizer.Authorizer
+	// Admission steps run before admission webhooks, in order.
+	Admission []Admission
+	// Handlers are extra exact paths served behind authentication and
+	// authorization; they may hijack HTTP/1.1 connections.
+	Handlers map[string]http.Handler
+	// Middleware wraps the whole handler chain, authentication included.
+	Middleware func(http.Handler) http.Handler
+	// Proxy serves clusters/{name}/proxy.
+	Proxy registry.ProxyFunc
+}
