@@ -22,7 +22,7 @@ help: ## Show this list
 .PHONY: setup
 setup: ## Install what is missing on this machine (Debian packages as root, npm packages)
 	@deploy/dev/setup.sh
-	@$(MAKE) -s frontend/node_modules/.stamp
+	@$(MAKE) -s frontend/node_modules/.stamp e2e/ui/node_modules/.stamp
 
 .PHONY: run
 run: ## Build and start a hub that keeps its state in .muster (needs Go and Node.js only)
@@ -55,8 +55,8 @@ generate: frontend/node_modules/.stamp ## Generate deepcopy, OpenAPI, CRDs, the 
 	@deploy/dev/apidocs.sh
 	@cd frontend && npm run --silent generate
 
-frontend/node_modules/.stamp: frontend/package-lock.json
-	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
+%/node_modules/.stamp: %/package-lock.json
+	@cd $* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 frontend/dist/index.html: frontend/node_modules/.stamp $(FRONTEND)
@@ -75,7 +75,7 @@ test-faults: build kube ## Run the tests that kill and cut things, three times
 .PHONY: test-clusters
 test-clusters: setup build kube image ## Run the tests that need clusters with kubelets (root)
 	@go test -count=1 -timeout 20m ./e2e/cluster
-	@go test -count=1 -timeout 20m -run 'RealCluster' ./e2e
+	@go test -count=1 -timeout 20m -run 'RealClusters' ./e2e
 
 .PHONY: bench
 bench: build kube ## Print start, memory, restart and join figures (minutes; nothing is asserted)
@@ -100,5 +100,5 @@ verify: ## Fail when generated files or go.mod are not up to date
 
 .PHONY: clean
 clean: ## Remove what was built (not .muster, which is a hub's state)
-	@rm -rf bin frontend/node_modules e2e/ui/screenshots
+	@rm -rf bin frontend/node_modules e2e/ui/node_modules e2e/ui/screenshots
 	@find frontend/dist -mindepth 1 ! -name .gitkeep -delete

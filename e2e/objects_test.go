@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"crypto/x509/pkix"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,3 +60,5 @@ func createCluster(t testing.TB, client dynamic.Interface, name, id string) erro
 
 // metaOf is an object's metadata, whatever its kind.
 func metaOf(object runtime.Object) (metav1.Object, error) { return meta.Accessor(object) }
+
+func subject(commonName string) pkix.Name { return pkix.Name{CommonName: commonName} }

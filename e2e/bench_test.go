@@ -1,0 +1,197 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/dynamic"
+
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+)
+
+// The benchmarks print figures and judge none: "make bench". A machine with
+// other work to do prints others.
+
+// residentMB is a process' resident memory in MB, pages of files included.
+func residentMB(b *testing.B, pid int) float64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(kb) / 1024
+		}
+	}
+	b.Fatal("no VmRSS line")
+	return 0
+}
+
+// settle lets a process come to rest: ten seconds, as an operator would look.
+func settle(b *testing.B) {
+	b.Helper()
+	select {
+	case <-time.After(10 * time.Second):
+	case <-b.Context().Done():
+	}
+}
+
+func BenchmarkStartOnEmptyDirectory(b *testing.B) {
+	for b.Loop() {
+		h := controlplanetest.StartHub(b, controlplanetest.HubOptions{})
+		b.ReportMetric(h.ServingAfter.Seconds(), "s-to-serving")
+		settle(b)
+		b.ReportMetric(residentMB(b, h.PID()), "MB-idle")
+		if err := h.Kill(); err != nil {
+			b.Fatal(err)
+		}
+		if err := h.Restart(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(h.ServingAfter.Seconds(), "s-after-kill")
+	}
+}
+
+func BenchmarkRestartWith10000ClustersAnd50000Works(b *testing.B) {
+	for b.Loop() {
+		h := startHub(b)
+		begin := time.Now()
+		fill(b, h, 10_000, 5)
+		b.ReportMetric(time.Since(begin).Seconds(), "s-to-fill")
+		if err := h.Kill(); err != nil {
+			b.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+		if err := h.Restart(ctx); err != nil {
+			b.Fatal(err)
+		}
+		cancel()
+		b.ReportMetric(h.ServingAfter.Seconds(), "s-after-kill")
+		settle(b)
+		b.ReportMetric(residentMB(b, h.PID()), "MB")
+		b.ReportMetric(directoryMB(b, h.DataDir), "MB-disk")
+	}
+}
+
+// fill creates pull clusters without an agent, and works for each.
+func fill(b *testing.B, h *hub, clusters, worksEach int) {
+	b.Helper()
+	config, err := h.Config()
+	if err != nil {
+		b.Fatal(err)
+	}
+	config.Burst, config.QPS = -1, -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data := strings.Repeat("0123456789abcdef", 200) // a Work of 3.5 KB
+	group, ctx := errgroup.WithContext(b.Context())
+	group.SetLimit(32)
+	for i := range clusters {
+		group.Go(func() error {
+			name := fmt.Sprintf("cluster-%05d", i)
+			if _, err := client.Resource(clustersResource).Create(ctx, clusterObject(name, string(uuid.NewUUID())), metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("create cluster %s: %w", name, err)
+			}
+			for j := range worksEach {
+				w := manifest("work.karmada.io/v1alpha1", "Work", "karmada-es-"+name, fmt.Sprintf("work-%d", j))
+				object := manifest("v1", "ConfigMap", "default", fmt.Sprintf("config-%d", j))
+				object["data"] = map[string]any{"text": data}
+				w["spec"] = map[string]any{"workload": map[string]any{"manifests": []any{object}}}
+				if err := createWhenNamespaceExists(ctx, client, w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// createWhenNamespaceExists creates a Work; the hub makes the execution
+// namespace a moment after the cluster.
+func createWhenNamespaceExists(ctx context.Context, client dynamic.Interface, w map[string]any) error {
+	object := &unstructured.Unstructured{Object: w}
+	for end := time.Now().Add(patience); ; {
+		_, err := client.Resource(worksResource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("create work in %s: %w", object.GetNamespace(), err)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func directoryMB(b *testing.B, dir string) float64 {
+	b.Helper()
+	var sum int64
+	err := filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(sum) / (1 << 20)
+}
+
+func BenchmarkPushJoinAndUnjoin(b *testing.B) {
+	h := startHub(b)
+	m := controlplanetest.StartMember(b, controlplanetest.MemberOptions{Name: "east", Nodes: 1})
+	for b.Loop() {
+		begin := time.Now()
+		mustJoin(b, h, "east", m)
+		b.ReportMetric(time.Since(begin).Seconds(), "s-join-to-Ready")
+		r := mustRun(b, "muster", "unjoin", "east", "--kubeconfig", h.Kubeconfig, "--cluster-kubeconfig", m.Kubeconfig)
+		b.ReportMetric(r.took.Seconds(), "s-unjoin")
+		h.awaitGone(b, "east")
+	}
+}
+
+func BenchmarkPullJoin(b *testing.B) {
+	h := startHub(b)
+	m := controlplanetest.StartMember(b, controlplanetest.MemberOptions{Name: "west", Nodes: 1})
+	for b.Loop() {
+		token := createToken(b, h)
+		begin := time.Now()
+		agent := startAgent(b, h, m, token, "--cluster-name", "west")
+		h.awaitReady(b, "west", metav1.ConditionTrue)
+		b.ReportMetric(time.Since(begin).Seconds(), "s-register-to-Ready")
+		mustRun(b, "muster-agent", "unregister", "west", "--cluster-kubeconfig", m.Kubeconfig, "--karmada-config", h.Kubeconfig)
+		h.awaitGone(b, "west")
+		if err := agent.Stop(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

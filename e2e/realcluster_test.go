@@ -1,0 +1,206 @@
+package e2e_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/e2e/cluster"
+)
+
+// startLab starts real clusters, which need root and a node's programs.
+func startLab(t *testing.T, members ...string) (*cluster.Lab, map[string]*cluster.Cluster) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("real clusters need root")
+	}
+	kube, err := controlplanetest.Binary("kube")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := cluster.New(cluster.Options{Bin: filepath.Dir(kube)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := lab.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	started := make([]*cluster.Cluster, len(members))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range members {
+		group.Go(func() (err error) {
+			started[i], err = lab.Start(ctx, name, cluster.ClusterOptions{NAT: name == "hidden"})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*cluster.Cluster{}
+	for i, name := range members {
+		byName[name] = started[i]
+	}
+	return lab, byName
+}
+
+// agentImage is the archive that "make image" builds. Its image has the name
+// that register puts into the agent's Deployment unless told otherwise.
+func agentImage(t *testing.T) string {
+	t.Helper()
+	archive, err := controlplanetest.Binary("muster-agent.tar")
+	if err != nil {
+		t.Fatalf("%v (make image)", err)
+	}
+	return archive
+}
+
+// TestRealClusters joins clusters with kubelets: one by push, one behind NAT by
+// pull with its agent as a pod, and undoes both.
+func TestRealClusters(t *testing.T) {
+	lab, members := startLab(t, "open", "hidden")
+	open, hidden := members["open"], members["hidden"]
+	h := &hub{Hub: controlplanetest.StartHub(t, controlplanetest.HubOptions{Flags: []string{"--cert-host", cluster.HubIP}})}
+	h.connect(t)
+	_, port, err := net.SplitHostPort(h.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := lab.Expose(number, h.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("push", func(t *testing.T) { pushReal(t, h, open) })
+	t.Run("pull", func(t *testing.T) { pullReal(t, h, hidden, inside) })
+}
+
+func pushReal(t *testing.T, h *hub, m *cluster.Cluster) {
+	r := run(t, "muster", "join", "open", "--kubeconfig", h.Kubeconfig, "--cluster-kubeconfig", m.Kubeconfig())
+	if r.code != 0 {
+		t.Fatalf("join: status %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	joined := h.awaitReady(t, "open", metav1.ConditionTrue)
+	if n := joined.Status.NodeSummary; n == nil || n.ReadyNum != 1 {
+		t.Errorf("status.nodeSummary is %+v, want 1 ready", n)
+	}
+	throughProxy(t, h, "open", m)
+	mustRun(t, "muster", "unjoin", "open", "--kubeconfig", h.Kubeconfig, "--cluster-kubeconfig", m.Kubeconfig())
+	h.awaitGone(t, "open")
+	namespaceGone(t, m, "karmada-cluster")
+}
+
+// throughProxy runs a pod in the member and talks to it through the hub: logs
+// are a stream, exec is an upgraded connection.
+func throughProxy(t *testing.T, h *hub, name string, m *cluster.Cluster) {
+	t.Helper()
+	archive, err := controlplanetest.Binary("web.tar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.LoadImage(t.Context(), archive); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Kubectl(t.Context(), strings.NewReader(cluster.ExampleManifest), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	server := "https://" + h.Address + "/apis/cluster.karmada.io/v1alpha1/clusters/" + name + "/proxy"
+	through := func(args ...string) string {
+		return kubectl(t, h.Kubeconfig, append([]string{"--server", server}, args...)...)
+	}
+	through("wait", "deployment/web", "--for=condition=Available", "--timeout=100s")
+	if logs := through("logs", "deployment/web"); !strings.Contains(logs, "listening on :8080") {
+		t.Errorf("logs through the proxy: %q", logs)
+	}
+	if answer := through("exec", "deployment/web", "--", "/web", "whoami"); !strings.Contains(answer, "system:serviceaccount:default:default") {
+		t.Errorf("exec through the proxy: %q", answer)
+	}
+	through("delete", "deployment/web", "service/web")
+}
+
+func pullReal(t *testing.T, h *hub, m *cluster.Cluster, inside string) {
+	if err := m.LoadImage(t.Context(), agentImage(t)); err != nil {
+		t.Fatal(err)
+	}
+	agent, err := controlplanetest.Binary("muster-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As an operator on the member: everything is dialled from inside.
+	register := exec.CommandContext(t.Context(), agent, "register", inside, "--token", createToken(t, h), "--discovery-token-ca-cert-hash", pin(t, h),
+		"--kubeconfig", m.WANKubeconfig(), "--cluster-name", "hidden")
+	var printed strings.Builder
+	register.Stdout, register.Stderr = &printed, &printed
+	begin := time.Now()
+	if err := m.StartInside(register); err != nil {
+		t.Fatal(err)
+	}
+	if err := register.Wait(); err != nil {
+		pods, _ := m.Kubectl(t.Context(), nil, "get", "pods", "-A", "-o", "wide")
+		t.Fatalf("register: %v\n%s\n%s", err, printed.String(), pods)
+	}
+	h.awaitReady(t, "hidden", metav1.ConditionTrue)
+	t.Logf("pull join with the agent as a pod took %.1f s", time.Since(begin).Seconds())
+	pods, err := m.Kubectl(t.Context(), nil, "get", "pods", "-A", "-o", "name")
+	if err != nil || !strings.Contains(pods, "muster-agent") {
+		t.Errorf("pods in the member: %q, %v, want the agent's", pods, err)
+	}
+
+	work(t, h, "karmada-es-hidden", "settings", manifest("v1", "ConfigMap", "default", "settings"))
+	member := kubernetes.NewForConfigOrDie(loadConfig(t, m.Kubeconfig()))
+	eventually(t, "the Work's object is in the member", func(ctx context.Context) bool {
+		_, err := member.CoreV1().ConfigMaps("default").Get(ctx, "settings", metav1.GetOptions{})
+		return err == nil
+	})
+	cableFault(t, h, m)
+
+	r := run(t, "muster-agent", "unregister", "hidden", "--cluster-kubeconfig", m.Kubeconfig(), "--karmada-config", h.Kubeconfig)
+	if r.code != 0 {
+		t.Fatalf("unregister: status %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	h.awaitGone(t, "hidden")
+	for _, namespace := range []string{"karmada-cluster", "muster-system"} {
+		namespaceGone(t, m, namespace)
+	}
+}
+
+// cableFault pulls the member's cable: Ready falls, and comes back by itself.
+func cableFault(t *testing.T, h *hub, m *cluster.Cluster) {
+	t.Helper()
+	if err := m.Disconnect(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitReady(t, "hidden", metav1.ConditionUnknown)
+	if err := m.Reconnect(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitReady(t, "hidden", metav1.ConditionTrue)
+}
+
+func namespaceGone(t *testing.T, m *cluster.Cluster, name string) {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(loadConfig(t, m.Kubeconfig()))
+	eventually(t, "namespace "+name+" gone from "+m.Name, func(ctx context.Context) bool {
+		_, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}

@@ -1,0 +1,75 @@
+// What every browser test shares: Debian's Chromium, a page that remembers what went wrong in it, screenshots.
+import { mkdir } from 'node:fs/promises';
+import { chromium } from 'playwright-core';
+
+/** Where the hub is, and what the Go test that started it says of the members. */
+export const setting = {
+  url: process.env.MUSTER_URL,
+  password: process.env.MUSTER_PASSWORD,
+  bin: process.env.MUSTER_BIN,
+  pullKubeconfig: process.env.MUSTER_PULL_KUBECONFIG,
+  pushKubeconfig: process.env.MUSTER_PUSH_KUBECONFIG,
+  screenshots: process.env.MUSTER_SCREENSHOTS,
+};
+
+/** The password that the administrator chooses at the first sign-in. */
+export const chosenPassword = 'correct horse battery staple';
+
+const flags = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync', '--disable-extensions', '--lang=en-US',
+];
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+}
+
+/** A browser context, as of one person, and the faults seen in its pages. */
+export async function person(browser, options = {}) {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, locale: 'en-US', viewport: { width: 1440, height: 900 }, ...options });
+  const faults = [];
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      console.error(`CSP violation: ${event.violatedDirective} ${event.blockedURI} at ${event.sourceFile}:${event.lineNumber}`);
+    });
+  });
+  context.on('page', (page) => {
+    page.on('pageerror', (error) => faults.push(`exception: ${error.stack ?? error.message}`));
+    page.on('console', (message) => {
+      if (message.type() !== 'error' && message.type() !== 'warning') return;
+      // A question whose answer is "not signed in" is an ordinary one; browsers report it all the same.
+      if (message.text().includes('401') && message.location().url.endsWith('/api/v1/session')) return;
+      faults.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+    });
+  });
+  return { context, faults };
+}
+
+/** Signs in on a page that shows the door. */
+export async function signIn(page, name, password) {
+  await page.getByLabel('Name', { exact: true }).fill(name);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** One picture a page at each width and colour scheme; a page wider than its window is a fault. */
+export async function photograph(browser, storageState, pages) {
+  await mkdir(setting.screenshots, { recursive: true });
+  const faults = [];
+  for (const scheme of ['light', 'dark']) {
+    for (const width of [1440, 390]) {
+      const one = await person(browser, { storageState, colorScheme: scheme, viewport: { width, height: width === 390 ? 844 : 900 } });
+      const page = await one.context.newPage();
+      for (const [name, path, settled] of pages) {
+        await page.goto(setting.url + path);
+        await settled(page);
+        const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        if (excess > 0) faults.push(`${name} at ${width} px is ${excess} px too wide`);
+        await page.screenshot({ path: `${setting.screenshots}/${name}-${width}-${scheme}.png`, fullPage: true });
+      }
+      faults.push(...one.faults);
+      await one.context.close();
+    }
+  }
+  return faults;
+}
