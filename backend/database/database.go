@@ -1,8 +1,3 @@
-// Package database holds the hub's SQL: users, sessions, registrations and the
-// audit trail. Clusters and all other Kubernetes objects live in etcd.
-//
-// SQLite (pure Go) is the default, PostgreSQL the other choice; both run the
-// same migrations and the same queries. Times are kept in UTC with microseconds.
 package database
 
 import (
@@ -10,112 +5,85 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/glebarez/sqlite"
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
+
+	"muster.dev/muster/backend/fault"
 )
 
-// The two dialects, as migrations name them.
+// Dialect is the kind of database.
+type Dialect string
+
+// The databases Muster runs on.
 const (
-	dialectSQLite   = "sqlite"
-	dialectPostgres = "postgres"
+	SQLite   Dialect = "sqlite"
+	Postgres Dialect = "postgres"
 )
 
-const (
-	postgresConnections = 16
-	postgresLifetime    = 30 * time.Minute
-	openLimit           = 10 * time.Second
-)
-
-// DB is an open database. It is safe for concurrent use.
+// DB is an open database.
 type DB struct {
+	dialect Dialect
 	gorm    *gorm.DB
-	pool    *sql.DB
-	dialect string
+	writer  *sql.DB
+	pools   []*sql.DB
 }
 
-// Open opens "sqlite:/path/file.db", which it creates, or "postgres://…", and
-// makes sure that it answers. Migrate brings its tables up to date.
+// Open opens the database that dsn names and asks it for a sign of life:
+// "sqlite:/path/file.db" makes the file if there is none, "postgres://…" is a
+// PostgreSQL connection URL. No error holds dsn, which may have a password.
 func Open(ctx context.Context, dsn string) (*DB, error) {
-	dialect, dialector, err := dialectorFor(dsn)
+	var db *DB
+	var err error
+	switch path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); {
+	case isSQLite && path != "":
+		db, err = openSQLite(path)
+	case strings.HasPrefix(dsn, "postgres://"), strings.HasPrefix(dsn, "postgresql://"):
+		db, err = openPostgres(dsn)
+	default:
+		return nil, fault.Invalid("the database is neither sqlite:FILE nor postgres://…").WithFix("give a PostgreSQL URL, or leave it out for SQLite in the data directory")
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s database: %w", strings.SplitN(dsn, ":", 2)[0], err)
 	}
-	handle, err := gorm.Open(dialector, &gorm.Config{
-		Logger:               queryLogger{},
-		TranslateError:       true,
-		DisableAutomaticPing: true,
-		NowFunc:              func() time.Time { return time.Now().UTC() },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open %s database: %w", dialect, err)
+	if err := db.writer.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach the database: %w", err), db.Close())
 	}
-	pool, err := handle.DB()
-	if err != nil {
-		return nil, fmt.Errorf("open %s database: %w", dialect, err)
-	}
-	limit(pool, dialect)
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("reach %s database: %w", dialect, err), pool.Close())
-	}
-	utc := &utcPool{pool: handle.ConnPool}
-	handle.ConnPool, handle.Statement.ConnPool = utc, utc
-	return &DB{gorm: handle, pool: pool, dialect: dialect}, nil
+	return db, nil
 }
 
-// limit gives SQLite one connection: writers then queue in Go, fairly, instead
-// of polling for the file's lock.
-func limit(pool *sql.DB, dialect string) {
-	if dialect == dialectSQLite {
-		pool.SetMaxOpenConns(1)
-		return
+func settings() *gorm.Config {
+	return &gorm.Config{
+		Logger: quietLogger{},
+		// A store sees gorm.ErrDuplicatedKey and its kin, whatever the database.
+		TranslateError: true,
+		PrepareStmt:    true,
+		// One statement is atomic by itself; several ask for Tx.
+		SkipDefaultTransaction: true,
+		NowFunc:                func() time.Time { return time.Now().UTC() },
 	}
-	pool.SetMaxOpenConns(postgresConnections)
-	pool.SetMaxIdleConns(postgresConnections)
-	pool.SetConnMaxLifetime(postgresLifetime)
 }
 
-func dialectorFor(dsn string) (string, gorm.Dialector, error) {
-	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok && path != "" {
-		source, err := sqliteSource(path)
-		if err != nil {
-			return "", nil, err
-		}
-		return dialectSQLite, sqlite.Open(source), nil
-	}
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		return dialectPostgres, postgres.Open(dsn), nil
-	}
-	// The text itself may hold a password.
-	return "", nil, errors.New(`the database must be given as "sqlite:/path/file.db" or "postgres://user@host/name"`)
-}
+// Dialect tells what kind of database this is.
+func (d *DB) Dialect() Dialect { return d.dialect }
 
-// sqliteSource is SQLite's URI of a file. What was acknowledged survives a
-// power cut: a write-ahead log, synced at each commit.
-func sqliteSource(path string) (string, error) {
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("find database file: %w", err)
-	}
-	options := url.Values{
-		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
-		"_txlock": {"immediate"},
-	}
-	file := url.URL{Scheme: "file", Path: absolute, RawQuery: options.Encode()}
-	return file.String(), nil
-}
-
-// Close ends all connections.
+// Close waits for running statements and closes all connections.
 func (d *DB) Close() error {
-	if err := d.pool.Close(); err != nil {
+	var failures []error
+	for _, pool := range d.pools {
+		failures = append(failures, pool.Close())
+	}
+	if err := errors.Join(failures...); err != nil {
 		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
+}
+
+// Ready returns nil if the database answers.
+func (d *DB) Ready(ctx context.Context) error {
+	if err := d.writer.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
 	}
 	return nil
 }

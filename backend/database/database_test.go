@@ -130,7 +130,9 @@ func TestTx(t *testing.T) {
 		if err := db.For(t.Context()).Exec("CREATE TABLE notes (id integer PRIMARY KEY, at timestamp NOT NULL, \"end\" timestamp)").Error; err != nil {
 			t.Fatal(err)
 		}
-		add := func(ctx context.Context, id int) error { return db.For(ctx).Create(&noteRow{ID: id, At: time.Now()}).Error }
+		add := func(ctx context.Context, id int) error {
+			return db.For(ctx).Create(&noteRow{ID: id, At: time.Now()}).Error
+		}
 		broken := errors.New("broken")
 		err := db.Tx(t.Context(), func(ctx context.Context) error {
 			if !database.InTx(ctx) {
