@@ -1,0 +1,326 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/fault"
+)
+
+func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+const memberUID = "fb14c335-3a47-4bc5-b2b1-7daa6a42bd41"
+
+// joinPair is a hub and a member, with karmada-cluster on the hub as it makes it.
+func joinPair(t *testing.T) (hub, member *fakeAPI) {
+	hub, member = newFakeAPI(t, "hub-uid"), newFakeAPI(t, memberUID)
+	hub.put("/api/v1/namespaces/karmada-cluster", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "karmada-cluster"}})
+	return hub, member
+}
+
+func joinRequest(hub, member *fakeAPI, name string) cluster.JoinRequest {
+	return cluster.JoinRequest{Name: name, Hub: hub.client(), Member: member.config(), Provider: "acme", Region: "eu", Zones: []string{"zone-a", "zone-b"}}
+}
+
+func codeOf(err error) string {
+	known, ok := fault.As(err)
+	if !ok {
+		return ""
+	}
+	return known.Code
+}
+
+func TestJoinMakesWhatTheContractSays(t *testing.T) {
+	hub, member := joinPair(t)
+	made, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := clusterv1alpha1.ClusterSpec{
+		ID: memberUID, SyncMode: clusterv1alpha1.Push, APIEndpoint: member.server.URL,
+		SecretRef:             &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "member1"},
+		ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "member1-impersonator"},
+		Provider:              "acme", Region: "eu", Zones: []string{"zone-a", "zone-b"},
+	}
+	if diff := cmp.Diff(want, made.Spec); diff != "" {
+		t.Errorf("cluster spec (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"api/v1/namespaces/karmada-cluster",
+		"api/v1/namespaces/karmada-cluster/secrets/karmada-impersonator",
+		"api/v1/namespaces/karmada-cluster/secrets/karmada-member1",
+		"api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator",
+		"api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-member1",
+		"apis/rbac.authorization.k8s.io/v1/clusterrolebindings/karmada-controller-manager:karmada-member1",
+		"apis/rbac.authorization.k8s.io/v1/clusterroles/karmada-controller-manager:karmada-member1",
+	}, member.all()); diff != "" {
+		t.Errorf("objects in the member (-want +got):\n%s", diff)
+	}
+	for name, account := range map[string]string{"member1": "karmada-member1", "member1-impersonator": "karmada-impersonator"} {
+		secret := hub.object("/api/v1/namespaces/karmada-cluster/secrets/" + name)
+		if secret == nil {
+			t.Fatalf("the hub has no secret %s", name)
+		}
+		owner := secret["metadata"].(map[string]any)["ownerReferences"].([]any)[0].(map[string]any)
+		if owner["uid"] != string(made.UID) || owner["controller"] != true || owner["blockOwnerDeletion"] != true || owner["kind"] != "Cluster" {
+			t.Errorf("secret %s has owner %v", name, owner)
+		}
+		text, _ := base64.StdEncoding.DecodeString(secret["data"].(map[string]any)["token"].(string))
+		if !strings.HasPrefix(string(text), "token-of-"+account+"-") {
+			t.Errorf("secret %s holds %q", name, text)
+		}
+		if _, has := secret["data"].(map[string]any)["caBundle"]; has != (name == "member1") {
+			t.Errorf("secret %s: has a caBundle: %v", name, has)
+		}
+	}
+	if slices.Contains(member.requests, "DELETE /api/v1/namespaces/karmada-cluster") {
+		t.Error("a good join deleted something")
+	}
+}
+
+func TestJoinTellsItsSteps(t *testing.T) {
+	hub, member := joinPair(t)
+	request := joinRequest(hub, member, "member1")
+	var done []string
+	request.Progress = func(step cluster.Step) {
+		if step.State == cluster.StepDone {
+			done = append(done, step.Name)
+		}
+	}
+	if _, err := cluster.Join(context.Background(), request); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"member", "unique", "namespace", "accounts", "credential", "secrets", "cluster", "owners"}
+	if diff := cmp.Diff(want, done); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func TestJoinRefusesDuplicates(t *testing.T) {
+	hub, member := joinPair(t)
+	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+		t.Fatal(err)
+	}
+	before := member.all()
+	other := newFakeAPI(t, "other-uid")
+	tests := map[string]struct {
+		member *fakeAPI
+		name   string
+		code   string
+		says   string
+	}{
+		"same cluster, other name": {member, "other", cluster.CodeManaged, "member1"},
+		"same cluster, same name":  {member, "member1", cluster.CodeManaged, "member1"},
+		"other cluster, same name": {other, "member1", cluster.CodeMemberName, "member1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := cluster.Join(context.Background(), joinRequest(hub, test.member, test.name))
+			if codeOf(err) != test.code || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v with code %q, want code %s naming %s", err, codeOf(err), test.code, test.says)
+			}
+		})
+	}
+	if diff := cmp.Diff(before, member.all()); diff != "" {
+		t.Errorf("a refused join changed the member:\n%s", diff)
+	}
+	if got := other.all(); len(got) > 0 {
+		t.Errorf("a refused join left %v", got)
+	}
+}
+
+func TestJoinTakesBackExactlyWhatItMade(t *testing.T) {
+	tests := map[string]struct {
+		fail   string // the request that the hub refuses
+		before func(hub, member *fakeAPI)
+		keeps  []string
+	}{
+		"secret refused":  {fail: "POST /api/v1/namespaces/karmada-cluster/secrets"},
+		"cluster refused": {fail: "POST /apis/cluster.karmada.io/v1alpha1/clusters"},
+		"owner refused":   {fail: "PATCH /api/v1/namespaces/karmada-cluster/secrets/member1"},
+		"namespace and impersonator were there": {
+			fail: "POST /apis/cluster.karmada.io/v1alpha1/clusters",
+			before: func(_, member *fakeAPI) {
+				member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+				member.put("/api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator", map[string]any{"kind": "ServiceAccount", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-impersonator"}})
+			},
+			keeps: []string{"api/v1/namespaces/karmada-cluster", "api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			hub, member := joinPair(t)
+			if test.before != nil {
+				test.before(hub, member)
+			}
+			hub.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method+" "+r.URL.Path != test.fail {
+					return false
+				}
+				refuse(w, http.StatusForbidden, "Forbidden", "not allowed in this test")
+				return true
+			}
+			_, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1"))
+			if !fault.Is(err, fault.KindForbidden) {
+				t.Fatalf("got %v, want forbidden", err)
+			}
+			if diff := cmp.Diff(append([]string{}, test.keeps...), member.all()); diff != "" {
+				t.Errorf("left in the member (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.all()); diff != "" {
+				t.Errorf("left on the hub (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJoinTakesBackWhenCancelled(t *testing.T) {
+	hub, member := joinPair(t)
+	member.fillTokens = false // so that it waits for tokens
+	ctx, cancel := context.WithCancel(context.Background())
+	var once sync.Once
+	member.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") != "" {
+			once.Do(cancel)
+		}
+		return false
+	}
+	if _, err := cluster.Join(ctx, joinRequest(hub, member, "member1")); err == nil {
+		t.Fatal("a cancelled join succeeded")
+	}
+	if got := member.all(); len(got) > 0 {
+		t.Errorf("left in the member: %v", got)
+	}
+}
+
+func TestJoinReplacesStaleSecrets(t *testing.T) {
+	hub, member := joinPair(t)
+	stale := func(owner string) map[string]any {
+		metadata := map[string]any{"name": "member1"}
+		if owner != "" {
+			metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "name": "member1", "uid": owner, "controller": true}}
+		}
+		return map[string]any{"kind": "Secret", "apiVersion": "v1", "metadata": metadata, "data": map[string]any{"token": base64.StdEncoding.EncodeToString([]byte("dead"))}}
+	}
+	for _, owner := range []string{"", "gone"} {
+		path := "/api/v1/namespaces/karmada-cluster/secrets/member1"
+		hub.put(path, stale(owner))
+		if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+			t.Fatal(err)
+		}
+		if text := hub.object(path)["data"].(map[string]any)["token"].(string); text == base64.StdEncoding.EncodeToString([]byte("dead")) {
+			t.Error("the dead credential is still there")
+		}
+		if err := hub.client().Delete(context.Background(), &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("member1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestJoinSparesSecretsOfALivingCluster(t *testing.T) {
+	hub, member := joinPair(t)
+	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "edge")); err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/v1/namespaces/karmada-cluster/secrets/edge-impersonator"
+	before := hub.object(path)
+	other := newFakeAPI(t, "other-uid")
+	if _, err := cluster.Join(context.Background(), joinRequest(hub, other, "edge-impersonator")); codeOf(err) != cluster.CodeMemberName {
+		t.Errorf("got %v, want code %s", err, cluster.CodeMemberName)
+	}
+	if diff := cmp.Diff(before, hub.object(path)); diff != "" {
+		t.Errorf("the living cluster's secret changed:\n%s", diff)
+	}
+}
+
+func TestJoinReplacesTokenOfAnEarlierAccount(t *testing.T) {
+	hub, member := joinPair(t)
+	member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+	member.put("/api/v1/namespaces/karmada-cluster/secrets/karmada-member1", map[string]any{
+		"kind": "Secret", "apiVersion": "v1", "type": "kubernetes.io/service-account-token",
+		"metadata": map[string]any{"name": "karmada-member1", "annotations": map[string]any{
+			"kubernetes.io/service-account.name": "karmada-member1", "kubernetes.io/service-account.uid": "an earlier one",
+		}},
+		"data": map[string]any{"token": base64.StdEncoding.EncodeToString([]byte("dead"))},
+	})
+	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestJoinFindsTheCAThatVerifies(t *testing.T) {
+	hub, member := joinPair(t)
+	// The member's own CA is another one than the one its address is served with,
+	// as behind a cloud's load balancer.
+	foreign := newFakeAPI(t, "foreign").ca()
+	request := joinRequest(hub, member, "member1")
+	member.caOfTokens = foreign
+	if _, err := cluster.Join(context.Background(), request); err != nil {
+		t.Fatal(err)
+	}
+	secret := hub.object("/api/v1/namespaces/karmada-cluster/secrets/member1")
+	if got := secret["data"].(map[string]any)["caBundle"]; got != base64.StdEncoding.EncodeToString(member.ca()) {
+		t.Error("the hub did not keep the CA that verifies the server")
+	}
+}
+
+func TestPlan(t *testing.T) {
+	hub, member := joinPair(t)
+	member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+	hub.put("/api/v1/namespaces/karmada-cluster/secrets/member1", map[string]any{"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"name": "member1"}})
+	before := append(member.all(), hub.all()...)
+	plan, err := cluster.Plan(context.Background(), joinRequest(hub, member, "member1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for _, object := range plan {
+		got = append(got, strings.Join([]string{object.Where, object.Verb, object.Kind, object.Name}, " "))
+	}
+	want := []string{
+		"member keep Namespace karmada-cluster",
+		"member create ServiceAccount karmada-impersonator",
+		"member create Secret karmada-impersonator",
+		"member create ServiceAccount karmada-member1",
+		"member create Secret karmada-member1",
+		"member create ClusterRole karmada-controller-manager:karmada-member1",
+		"member create ClusterRoleBinding karmada-controller-manager:karmada-member1",
+		"hub keep Namespace karmada-cluster",
+		"hub create Secret member1-impersonator",
+		"hub replace Secret member1",
+		"hub create Cluster member1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, append(member.all(), hub.all()...)); diff != "" {
+		t.Errorf("planning changed something:\n%s", diff)
+	}
+}
+
+func TestJoinValidates(t *testing.T) {
+	hub, member := joinPair(t)
+	for _, name := range []string{"Bad_Name", "", "rbac-generator", strings.Repeat("a", 49)} {
+		if _, err := cluster.Join(context.Background(), joinRequest(hub, member, name)); !fault.Is(err, fault.KindInvalid) {
+			t.Errorf("%q: got %v, want invalid", name, err)
+		}
+	}
+	request := joinRequest(hub, member, "a")
+	request.Zones = []string{"not a label value!"}
+	if _, err := cluster.Join(context.Background(), request); !fault.Is(err, fault.KindInvalid) {
+		t.Errorf("zones: got %v, want invalid", err)
+	}
+	if len(member.requests) > 0 {
+		t.Errorf("invalid requests reached the member: %v", member.requests)
+	}
+}

@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+)
+
+// dialReason words why a connection failed, for people.
+func dialReason(err error) string {
+	var timeout net.Error
+	switch {
+	case err == nil:
+		return "no address to dial"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.EHOSTUNREACH):
+		return "no route to host"
+	case errors.Is(err, syscall.ENETUNREACH):
+		return "network is unreachable"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		return "the connection was closed by the other side"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	}
+	return "the connection failed"
+}
+
+// tlsReason words why a server's certificate is not accepted, for people.
+func tlsReason(err error, now time.Time) string {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &unknown):
+		return "its certificate was not issued by the CA of the kubeconfig"
+	case errors.As(err, &name):
+		return "its certificate is for " + certificateNames(name.Certificate) + ", not for " + name.Host
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.Before(invalid.Cert.NotBefore):
+		return "its certificate is valid only from " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate expired at " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339)
+	case errors.As(err, &invalid):
+		return "its certificate is not valid for a server"
+	}
+	return "the TLS handshake failed"
+}
+
+// certificateNames lists the names and addresses a certificate covers, cut after a few.
+func certificateNames(certificate *x509.Certificate) string {
+	names := append([]string{}, certificate.DNSNames...)
+	for _, ip := range certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		return "no name at all"
+	}
+	const most = 6
+	suffix := ""
+	if len(names) > most {
+		names, suffix = names[:most], " and others"
+	}
+	return plainText(strings.Join(names, ", ")) + suffix
+}
+
+// maxPlainText bounds what is shown of a text from a member, in bytes.
+const maxPlainText = 1024
+
+// terminalSequence matches what terminals take for commands.
+var terminalSequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?`)
+
+// plainText makes a text from a member fit to be shown: one line, no terminal
+// control sequences, bounded.
+func plainText(text string) string {
+	text = terminalSequence.ReplaceAllString(text, "")
+	if len(text) > maxPlainText {
+		text = strings.ToValidUTF8(text[:maxPlainText], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// transportReason tells a failed connection from a failed handshake; the code is
+// empty if it is neither.
+func transportReason(err error) (reason, code string) {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var lookup *net.DNSError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid):
+		return tlsReason(err, time.Now()), CodeTLS
+	case errors.As(err, &lookup):
+		return "the name " + lookup.Name + " does not resolve: " + lookupReason(err), CodeDNS
+	case errors.As(err, &operation), errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
+		return dialReason(err), CodeTCP
+	}
+	return "", ""
+}
