@@ -1,23 +1,24 @@
--- Who may use the dashboard and the REST API.
+-- Who may use the hub. Names are lower-case ASCII, so equal names are equal bytes.
 CREATE TABLE users (
-  name                 text PRIMARY KEY,
-  role                 text NOT NULL CHECK (role IN ('admin', 'operator', 'viewer')),
-  password_hash        text NOT NULL,
-  disabled             boolean NOT NULL DEFAULT false,
-  must_change_password boolean NOT NULL DEFAULT false,
-  created_at           timestamp NOT NULL,
-  last_seen_at         timestamp
+    name                 TEXT        PRIMARY KEY,
+    role                 TEXT        NOT NULL,
+    password_hash        TEXT        NOT NULL,
+    must_change_password BOOLEAN     NOT NULL,
+    disabled             BOOLEAN     NOT NULL,
+    created_at           TIMESTAMPTZ NOT NULL,
+    last_seen_at         TIMESTAMPTZ
 );
 
--- The cookie holds a token; only its hash is kept.
+-- A browser that is signed in. id names the session in lists; what the cookie
+-- holds is kept as a hash only.
 CREATE TABLE sessions (
-  id           text PRIMARY KEY,
-  token_hash   text NOT NULL UNIQUE,
-  user_name    text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
-  address      text NOT NULL,
-  agent        text NOT NULL,
-  created_at   timestamp NOT NULL,
-  last_seen_at timestamp NOT NULL
+    id           TEXT        PRIMARY KEY,
+    token_hash   TEXT        NOT NULL UNIQUE,
+    user_name    TEXT        NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    created_at   TIMESTAMPTZ NOT NULL,
+    last_seen_at TIMESTAMPTZ NOT NULL,
+    expires_at   TIMESTAMPTZ NOT NULL,
+    address      TEXT        NOT NULL,
+    agent        TEXT        NOT NULL
 );
-CREATE INDEX sessions_user ON sessions (user_name);
-CREATE INDEX sessions_age ON sessions (created_at);
+CREATE INDEX sessions_by_user ON sessions (user_name);

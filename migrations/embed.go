@@ -1,10 +1,13 @@
-// Package migrations carries the forward-only SQL of the hub's database. A file
-// is never edited once released; database.Migrate says how they are written.
+// Package migrations carries the SQL that makes and changes the hub's database.
+//
+// Files are named NNNN_<noun>_<change>.sql, run forward only, and are never
+// edited after a release; database.DB.Migrate says how they are written. Only
+// app imports this package.
 package migrations
 
 import "embed"
 
-// FS holds the files NNNN_noun_change.sql.
+// FS holds the migrations at its root.
 //
 //go:embed *.sql
 var FS embed.FS

@@ -38,6 +38,7 @@ type sessionRow struct {
 	Agent      string
 	CreatedAt  time.Time
 	LastSeenAt time.Time
+	ExpiresAt  time.Time // at the latest
 }
 
 // TableName implements gorm's Tabler.
@@ -134,7 +135,7 @@ func (s store) admins(ctx context.Context) ([]User, error) {
 func (s store) createSession(ctx context.Context, session Session, user, token string) error {
 	err := s.db.For(ctx).Create(&sessionRow{
 		ID: session.ID, TokenHash: hashToken(token), UserName: user, Address: session.Address, Agent: session.Agent,
-		CreatedAt: session.CreatedAt, LastSeenAt: session.LastSeenAt,
+		CreatedAt: session.CreatedAt, LastSeenAt: session.LastSeenAt, ExpiresAt: session.CreatedAt.Add(absoluteLimit),
 	}).Error
 	if err != nil {
 		return fmt.Errorf("create session: %w", err)
@@ -179,7 +180,7 @@ func (s store) deleteSession(ctx context.Context, id string) error {
 // expired returns the ids of sessions that have ended by themselves.
 func (s store) expired(ctx context.Context, now time.Time) ([]string, error) {
 	var ids []string
-	err := s.db.For(ctx).Model(&sessionRow{}).Where("created_at <= ? OR last_seen_at <= ?", now.Add(-absoluteLimit), now.Add(-idleLimit)).Pluck("id", &ids).Error
+	err := s.db.For(ctx).Model(&sessionRow{}).Where("expires_at <= ? OR last_seen_at <= ?", now, now.Add(-idleLimit)).Pluck("id", &ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("list expired sessions: %w", err)
 	}

@@ -1,4 +1,5 @@
-// Package databasetest opens migrated databases for tests.
+// Package databasetest opens databases for tests: a migrated SQLite file, and a
+// real PostgreSQL server.
 package databasetest
 
 import (
@@ -9,32 +10,47 @@ import (
 	"muster.dev/muster/migrations"
 )
 
-// Open returns a migrated SQLite database of its own, closed with the test.
+// Open returns a migrated SQLite database in a directory of the test.
 func Open(t testing.TB) *database.DB {
 	t.Helper()
-	return open(t, "sqlite:"+filepath.Join(t.TempDir(), "muster.db"))
+	return open(t, "sqlite:"+filepath.Join(t.TempDir(), "muster.db"), true)
 }
 
-// OpenPostgres returns a migrated database in a PostgreSQL server of its own,
-// which runs from Debian's package and ends with the test.
+// Each runs test on a migrated database of every kind that Muster runs on.
+func Each(t *testing.T, test func(t *testing.T, db *database.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, Open(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, OpenPostgres(t)) })
+}
+
+// OpenPostgres returns a migrated database of a PostgreSQL server that runs for
+// this test alone. It takes one to two seconds.
 func OpenPostgres(t testing.TB) *database.DB {
 	t.Helper()
-	return open(t, StartPostgres(t))
+	return open(t, StartPostgres(t), true)
 }
 
-func open(t testing.TB, dsn string) *database.DB {
+// OpenEmpty returns a database without tables, by its DSN.
+func OpenEmpty(t testing.TB, dsn string) *database.DB {
+	t.Helper()
+	return open(t, dsn, false)
+}
+
+func open(t testing.TB, dsn string, migrate bool) *database.DB {
 	t.Helper()
 	db, err := database.Open(t.Context(), dsn)
 	if err != nil {
-		t.Fatalf("open the test's database: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
-			t.Errorf("close the test's database: %v", err)
+			t.Error(err)
 		}
 	})
-	if err := db.Migrate(t.Context(), migrations.FS); err != nil {
-		t.Fatalf("migrate the test's database: %v", err)
+	if migrate {
+		if err := db.Migrate(t.Context(), migrations.FS); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return db
 }

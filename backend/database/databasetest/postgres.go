@@ -3,7 +3,6 @@ package databasetest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,140 +14,132 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"muster.dev/muster/backend/database"
 )
 
 const (
-	startLimit = 30 * time.Second
-	startPoll  = 50 * time.Millisecond
-	stopLimit  = 10 * time.Second
+	startLimit = 60 * time.Second
+	stopLimit  = 20 * time.Second
 )
 
-// StartPostgres runs an empty PostgreSQL server, reachable only through a
-// socket in a directory of its own, and returns its URL. Server and directory
-// are gone after the test. A machine without the programs fails the test.
+// StartPostgres starts a PostgreSQL server on a unix socket, with its data in a
+// directory of its own, and returns the DSN of an empty database in it. The
+// test fails where Debian's package postgresql is not installed.
 func StartPostgres(t testing.TB) string {
 	t.Helper()
-	identity := postgresIdentity(t)
-	dir, err := os.MkdirTemp("", "muster-postgres-") // t.TempDir's parents are closed to other users
-	if err != nil {
-		t.Fatalf("make a directory for PostgreSQL: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove PostgreSQL's directory: %v", err)
-		}
-	})
-	if identity != nil {
-		if err := os.Chown(dir, int(identity.Uid), int(identity.Gid)); err != nil {
-			t.Fatalf("hand PostgreSQL its directory: %v", err)
-		}
-	}
-	data := filepath.Join(dir, "data")
-	prepare := command(t, identity, "initdb", "--pgdata="+data, "--username=muster", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
-	prepare.Dir = dir
-	if out, err := prepare.CombinedOutput(); err != nil {
-		t.Fatalf("prepare PostgreSQL: %v\n%s", err, out)
-	}
-	server := command(t, identity, "postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "max_connections=40")
-	server.Dir = dir
-	run(t, server)
-	dsn := (&url.URL{Scheme: "postgres", User: url.User("muster"), Path: "/postgres", RawQuery: url.Values{"host": {dir}}.Encode()}).String()
-	await(t, dsn)
-	return dsn
-}
-
-// run starts the server and stops it, fast and then hard, with the test.
-func run(t testing.TB, server *exec.Cmd) {
-	t.Helper()
-	var output bytes.Buffer
-	server.Stdout, server.Stderr = &output, &output
-	if err := server.Start(); err != nil {
-		t.Fatalf("start PostgreSQL: %v", err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Wait() }()
-	t.Cleanup(func() {
-		if err := server.Process.Signal(syscall.SIGINT); err != nil { // fast shutdown
-			t.Errorf("stop PostgreSQL: %v", err)
-		}
-		limit := time.AfterFunc(stopLimit, func() { _ = server.Process.Signal(syscall.SIGQUIT) })
-		defer limit.Stop()
-		if err := <-ended; err != nil || t.Failed() {
-			t.Logf("PostgreSQL ended: %v\n%s", err, output.String())
-		}
-	})
-}
-
-func await(t testing.TB, dsn string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	ticker := time.NewTicker(startPoll)
-	defer ticker.Stop()
-	for {
-		db, err := database.Open(ctx, dsn)
-		if err == nil {
-			err = db.Close()
-		}
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("PostgreSQL did not start within %s: %v", startLimit, err)
-		case <-ticker.C:
-		}
-	}
-}
-
-// postgresIdentity is whom the server runs as: it refuses root.
-func postgresIdentity(t testing.TB) *syscall.Credential {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	account, err := user.Lookup("postgres")
-	if err != nil {
-		t.Fatalf("PostgreSQL refuses to run as root, and its user is missing: %v; run make setup", err)
-	}
-	uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
-	if uidErr != nil || gidErr != nil {
-		t.Fatalf("user postgres has ids %s and %s", account.Uid, account.Gid)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-}
-
-// command is one of PostgreSQL's programs; it dies with the test's process.
-func command(t testing.TB, identity *syscall.Credential, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	path, err := find(name)
+	initdb, postgres := postgresBinary(t, "initdb"), postgresBinary(t, "postgres")
+	// Not t.TempDir: PostgreSQL refuses to run as root, and the user it then
+	// runs as cannot reach into a directory below one of root's.
+	directory, err := os.MkdirTemp("", "muster-postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: identity, Pdeathsig: syscall.SIGQUIT}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
-	return cmd
+	t.Cleanup(func() {
+		if err := os.RemoveAll(directory); err != nil {
+			t.Error(err)
+		}
+	})
+	identity := postgresIdentity(t, directory)
+	data := filepath.Join(directory, "data")
+	run := func(name string, arguments ...string) *exec.Cmd {
+		command := exec.Command(name, arguments...)
+		command.Dir = directory
+		command.SysProcAttr = identity
+		return command
+	}
+	if out, err := run(initdb, "-D", data, "-U", "muster", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v: %s", err, out)
+	}
+	serve(t, run(postgres, "-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off"))
+	dsn := (&url.URL{Scheme: "postgres", User: url.User("muster"), Path: "/postgres", RawQuery: url.Values{"host": {directory}}.Encode()}).String()
+	awaitPostgres(t, dsn)
+	return dsn
 }
 
-// find looks where Debian puts PostgreSQL, newest version first, then in PATH.
-func find(name string) (string, error) {
-	paths, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+func serve(t testing.TB, command *exec.Cmd) {
+	t.Helper()
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = command.Wait() // killed or stopped below: its status says nothing
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGINT) // fast shutdown: connections are cut
+		select {
+		case <-done:
+		case <-time.After(stopLimit):
+			_ = command.Process.Kill()
+			<-done
+			t.Error("postgres did not stop")
+		}
+		if t.Failed() {
+			t.Logf("postgres: %s", output.Bytes())
+		}
+	})
+}
+
+func awaitPostgres(t testing.TB, dsn string) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, startLimit, true, func(ctx context.Context) (bool, error) {
+		var db *database.DB
+		if db, last = database.Open(ctx, dsn); last != nil {
+			return false, nil
+		}
+		return true, db.Close()
+	})
 	if err != nil {
-		return "", err
+		t.Fatalf("postgres does not answer: %v: %v", err, last)
 	}
-	if len(paths) > 0 {
-		return slices.MaxFunc(paths, func(a, b string) int { return version(a) - version(b) }), nil
-	}
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	return "", fmt.Errorf("PostgreSQL's %s is missing: run make setup", name)
 }
 
-func version(path string) int {
-	number, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // not a number: oldest
-	return number
+// postgresBinary finds a program; Debian keeps the server's out of PATH.
+func postgresBinary(t testing.TB, name string) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) > 0 {
+		return slices.Max(found)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%s is not installed: run make setup, or install Debian's package postgresql", name)
+	}
+	return path
+}
+
+// postgresIdentity gives directory to the user that the server has to run as
+// when the tests run as root, and returns how to run as that user.
+func postgresIdentity(t testing.TB, directory string) *syscall.SysProcAttr {
+	t.Helper()
+	attributes := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if os.Getuid() != 0 {
+		return attributes
+	}
+	owner, err := user.Lookup("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.ParseUint(owner.Uid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(owner.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(directory, int(uid), int(gid)); err != nil {
+		t.Fatal(err)
+	}
+	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return attributes
 }
