@@ -77,7 +77,7 @@ type OverrideSpec struct {
 
 	// Overriders is the deprecated form of a single rule's changes. It excludes overrideRules.
 	// +optional
-	Overriders Overriders `json:"overriders,omitempty"`
+	Overriders Overriders `json:"overriders,omitempty,omitzero"`
 }
 
 // RuleWithCluster changes objects for some clusters.

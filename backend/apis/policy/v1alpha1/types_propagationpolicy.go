@@ -82,7 +82,7 @@ type PropagationSpec struct {
 
 	// Placement says which clusters the objects go to. Without it they go to all clusters, unchanged in scale.
 	// +optional
-	Placement Placement `json:"placement,omitempty"`
+	Placement Placement `json:"placement,omitempty,omitzero"`
 
 	// Priority decides between policies that select the same object; the higher number wins.
 	// +kubebuilder:default=0
