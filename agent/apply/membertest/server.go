@@ -27,23 +27,25 @@ import (
 type Resource struct {
 	GroupVersion, Plural, Kind string
 	Namespaced                 bool
+	// Status says that the status is written through a subresource only.
+	Status bool
 }
 
 // Resources are what New serves: enough kinds for most tests.
 var Resources = []Resource{
-	{"v1", "namespaces", "Namespace", false},
-	{"v1", "configmaps", "ConfigMap", true},
-	{"v1", "secrets", "Secret", true},
-	{"v1", "services", "Service", true},
-	{"v1", "serviceaccounts", "ServiceAccount", true},
-	{"v1", "pods", "Pod", true},
-	{"v1", "nodes", "Node", false},
-	{"v1", "events", "Event", true},
-	{"apps/v1", "deployments", "Deployment", true},
-	{"apps/v1", "replicasets", "ReplicaSet", true},
-	{"rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", false},
-	{"rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", false},
-	{"apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", false},
+	{"v1", "namespaces", "Namespace", false, false},
+	{"v1", "configmaps", "ConfigMap", true, false},
+	{"v1", "secrets", "Secret", true, false},
+	{"v1", "services", "Service", true, false},
+	{"v1", "serviceaccounts", "ServiceAccount", true, false},
+	{"v1", "pods", "Pod", true, false},
+	{"v1", "nodes", "Node", false, false},
+	{"v1", "events", "Event", true, false},
+	{"apps/v1", "deployments", "Deployment", true, false},
+	{"apps/v1", "replicasets", "ReplicaSet", true, false},
+	{"rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", false, false},
+	{"rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", false, false},
+	{"apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", false, false},
 }
 
 // Server is the API server.
@@ -213,14 +215,6 @@ func (s *Server) tell(e event) {
 	}
 }
 
-// holds says whether a path lies in the watched collection, of one namespace or
-// all.
-func (w *watcher) holds(path string) bool {
-	collection := path[:strings.LastIndex(path, "/")]
-	return collection == w.collection || w.resource.Namespaced && w.collection == Path(w.resource, "", "") &&
-		strings.HasSuffix(collection, "/"+w.resource.Plural) && strings.HasPrefix(collection, strings.TrimSuffix(w.collection, w.resource.Plural)+"namespaces/")
-}
-
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -233,8 +227,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.discover(w, r.URL.Path) {
 		return
 	}
-	resource, name, ok := s.match(r.URL.Path)
-	if !ok {
+	path, status := strings.CutSuffix(r.URL.Path, "/status")
+	resource, name, ok := s.match(path)
+	if !ok || status && (!resource.Status || name == "") {
 		fail(w, http.StatusNotFound, "unknown path")
 		return
 	}
@@ -247,139 +242,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	}
-	s.object(w, r, resource)
+	s.object(w, r, target{resource, path, status})
 }
 
-func (s *Server) discover(w http.ResponseWriter, path string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch path {
-	case "/readyz":
-		_, _ = w.Write([]byte("ok"))
-	case "/version":
-		write(w, map[string]string{"gitVersion": "v1.36.3", "major": "1", "minor": "36"})
-	case "/api":
-		write(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
-	case "/apis":
-		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-		for _, r := range s.resources {
-			group, version, ok := strings.Cut(r.GroupVersion, "/")
-			if !ok || slices.ContainsFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == group }) {
-				continue
-			}
-			gv := metav1.GroupVersionForDiscovery{GroupVersion: r.GroupVersion, Version: version}
-			list.Groups = append(list.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{gv}, PreferredVersion: gv})
-		}
-		write(w, list)
-	default:
-		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
-		for _, r := range s.resources {
-			if strings.TrimSuffix(Path(r, "", ""), "/"+r.Plural) == path {
-				list.GroupVersion = r.GroupVersion
-				list.APIResources = append(list.APIResources, metav1.APIResource{Name: r.Plural, Kind: r.Kind, Namespaced: r.Namespaced,
-					Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}})
-			}
-		}
-		if list.GroupVersion == "" {
-			return false
-		}
-		write(w, list)
-	}
-	return true
-}
-
-func (s *Server) match(path string) (r Resource, name string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.resources {
-		root := strings.TrimSuffix(Path(r, "", ""), r.Plural)
-		rest, ok := strings.CutPrefix(path, root)
-		if !ok {
-			continue
-		}
-		parts := strings.Split(rest, "/")
-		if r.Namespaced && len(parts) >= 3 && parts[0] == "namespaces" {
-			parts = parts[2:]
-		}
-		if parts[0] != r.Plural || len(parts) > 2 {
-			continue
-		}
-		if len(parts) == 2 {
-			name = parts[1]
-		}
-		return r, name, true
-	}
-	return Resource{}, "", false
-}
-
-func (s *Server) collection(w http.ResponseWriter, r *http.Request, resource Resource) {
-	query := r.URL.Query()
-	if query.Get("sendInitialEvents") != "" {
-		fail(w, http.StatusUnprocessableEntity, "no streaming lists")
-		return
-	}
-	selector, err := labels.Parse(query.Get("labelSelector"))
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	watch := &watcher{collection: r.URL.Path, resource: resource, selector: selector, events: make(chan event, 10000)}
-	if query.Get("watch") != "" {
-		s.watch(w, r, watch)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	items := []any{}
-	for path, o := range s.objects {
-		if watch.holds(path) && selector.Matches(labels.Set(o.GetLabels())) {
-			items = append(items, o.Object)
-		}
-	}
-	kind, version := resource.Kind+"List", resource.GroupVersion
-	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") {
-		kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-	}
-	write(w, map[string]any{"kind": kind, "apiVersion": version, "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(s.revision, 10)}})
-}
-
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, watch *watcher) {
-	since, _ := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
-	s.mu.Lock()
-	for _, e := range s.history {
-		if e.revision > since && watch.holds(e.path) {
-			watch.events <- e
-		}
-	}
-	s.watchers[watch] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.watchers, watch)
-		s.mu.Unlock()
-	}()
-	w.WriteHeader(http.StatusOK)
-	w.(http.Flusher).Flush()
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case e := <-watch.events:
-			was := e.before != nil && watch.selector.Matches(labels.Set(e.before.GetLabels()))
-			is := e.kind != "DELETED" && watch.selector.Matches(labels.Set(e.after.GetLabels()))
-			kind := map[[2]bool]string{{false, true}: "ADDED", {true, true}: "MODIFIED", {true, false}: "DELETED"}[[2]bool{was, is}]
-			if kind != "" {
-				write(w, map[string]any{"type": kind, "object": e.after.Object})
-				w.(http.Flusher).Flush()
-			}
-		}
-	}
+// target is what a request for one object is about.
+type target struct {
+	resource Resource
+	path     string
+	status   bool // only the status
 }
 
 // object answers a request for one object. The lock is held.
-func (s *Server) object(w http.ResponseWriter, r *http.Request, resource Resource) {
-	path := r.URL.Path
+func (s *Server) object(w http.ResponseWriter, r *http.Request, to target) {
+	path, resource := to.path, to.resource
 	current := s.objects[path]
 	if r.Method != http.MethodPost && current == nil {
 		fail(w, http.StatusNotFound, "not found")
@@ -411,6 +286,14 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, resource Resourc
 			fail(w, code, "cannot be written")
 			return
 		}
+		if resource.Status {
+			o = split(o, current, to.status)
+		}
+		if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
+			s.drop(path)
+			write(w, o.Object)
+			return
+		}
 		if r.Method == http.MethodPost {
 			path = Path(resource, o.GetNamespace(), o.GetName())
 			if s.objects[path] != nil {
@@ -424,6 +307,20 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, resource Resourc
 		}
 		write(w, s.store(path, o).Object)
 	}
+}
+
+// split returns what a write to an object, or to its status, makes of it.
+func split(o, current *unstructured.Unstructured, status bool) *unstructured.Unstructured {
+	if status {
+		next := current.DeepCopy()
+		next.Object["status"] = o.Object["status"]
+		return next
+	}
+	delete(o.Object, "status")
+	if current != nil && current.Object["status"] != nil {
+		o.Object["status"] = current.DeepCopy().Object["status"]
+	}
+	return o
 }
 
 // body reads the object of a POST, PUT or merge PATCH.
