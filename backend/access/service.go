@@ -29,12 +29,6 @@ const (
 	agentLength = 256 // bytes kept of a User-Agent
 )
 
-// Auditor records that something is about to be done, runs fn, and records what
-// came of it. If it cannot record, fn does not run.
-type Auditor interface {
-	Record(ctx context.Context, verb, kind, name string, detail map[string]string, fn func(context.Context) error) error
-}
-
 // Publisher brings a changed row to browsers.
 type Publisher interface {
 	Publish(topic string, event live.Event)
@@ -127,7 +121,7 @@ func (s *Service) Login(ctx context.Context, name, password string, client Clien
 		actor.RequestID = before.RequestID
 	}
 	var out SignedIn
-	err = s.audit.Record(WithActor(ctx, actor), "login", kindSession, user.Name, nil, func(ctx context.Context) error {
+	err = s.audit.Access(WithActor(ctx, actor), Deed{Verb: "login", Kind: kindSession, Name: user.Name}, func(ctx context.Context) error {
 		right, err := s.hasher.matches(ctx, hash, password)
 		if err != nil {
 			return err

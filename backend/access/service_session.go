@@ -20,7 +20,7 @@ func (s *Service) Logout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.audit.Record(ctx, "logout", kindSession, current.User.Name, nil, func(ctx context.Context) error {
+	return s.audit.Access(ctx, Deed{Verb: "logout", Kind: kindSession, Name: current.User.Name}, func(ctx context.Context) error {
 		return s.end(ctx, current.Session.ID)
 	})
 }
@@ -34,7 +34,7 @@ func (s *Service) ChangePassword(ctx context.Context, password, next string, cli
 	}
 	name := current.User.Name
 	var out SignedIn
-	err = s.audit.Record(ctx, "update", kindUser, name, map[string]string{"what": "password"}, func(ctx context.Context) error {
+	err = s.audit.Access(ctx, Deed{Verb: "update", Kind: kindUser, Name: name, Detail: map[string]string{"what": "password"}}, func(ctx context.Context) error {
 		if err := s.verify(ctx, name, password); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (s *Service) Revoke(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.audit.Record(ctx, "revoke", kindSession, current.User.Name, map[string]string{"session": id}, func(ctx context.Context) error {
+	return s.audit.Access(ctx, Deed{Verb: "revoke", Kind: kindSession, Name: current.User.Name, Detail: map[string]string{"session": id}}, func(ctx context.Context) error {
 		_, owner, err := s.store.session(ctx, "id", id)
 		if err == nil && owner != current.User.Name {
 			err = fault.NotFound("there is no such session")

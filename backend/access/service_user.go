@@ -44,7 +44,7 @@ func (s *Service) RecoverAdmin(ctx context.Context) (name, password string, err 
 		return "", "", err
 	}
 	actor := Actor{Name: "operator", Role: RoleAdmin, Via: ViaCLI}
-	err = s.audit.Record(WithActor(ctx, actor), "update", kindUser, FirstAdmin, map[string]string{"what": "password recovery"}, func(ctx context.Context) error {
+	err = s.audit.Access(WithActor(ctx, actor), Deed{Verb: "update", Kind: kindUser, Name: FirstAdmin, Detail: map[string]string{"what": "password recovery"}}, func(ctx context.Context) error {
 		return s.db.Tx(ctx, func(ctx context.Context) error {
 			admins, err := s.store.admins(ctx)
 			if err != nil {
@@ -89,10 +89,7 @@ func (s *Service) Users(ctx context.Context, after string, limit int) ([]User, i
 func (s *Service) CreateUser(ctx context.Context, name string, role Role, password string) (UserCreated, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	var out UserCreated
-	err := s.audit.Record(ctx, "create", kindUser, name, map[string]string{"role": string(role)}, func(ctx context.Context) error {
-		if err := Require(ctx, RoleAdmin); err != nil {
-			return err
-		}
+	err := s.audit.Access(ctx, Deed{Verb: "create", Kind: kindUser, Name: name, Detail: map[string]string{"role": string(role)}, Needs: RoleAdmin}, func(ctx context.Context) error {
 		if err := validateUser(name, role); err != nil {
 			return err
 		}
@@ -120,10 +117,7 @@ func (s *Service) CreateUser(ctx context.Context, name string, role Role, passwo
 // when it does. The last enabled administrator stays one.
 func (s *Service) ChangeUser(ctx context.Context, name string, change UserChange) (UserCreated, error) {
 	var out UserCreated
-	err := s.audit.Record(ctx, "update", kindUser, name, change.detail(), func(ctx context.Context) error {
-		if err := Require(ctx, RoleAdmin); err != nil {
-			return err
-		}
+	err := s.audit.Access(ctx, Deed{Verb: "update", Kind: kindUser, Name: name, Detail: change.detail(), Needs: RoleAdmin}, func(ctx context.Context) error {
 		if change.Role != nil {
 			if err := validateRole(*change.Role); err != nil {
 				return err
@@ -202,10 +196,7 @@ func (c UserChange) detail() map[string]string {
 // DeleteUser removes a user and ends its sessions. What it did stays in the
 // audit; the last enabled administrator stays.
 func (s *Service) DeleteUser(ctx context.Context, name string) error {
-	err := s.audit.Record(ctx, "delete", kindUser, name, nil, func(ctx context.Context) error {
-		if err := Require(ctx, RoleAdmin); err != nil {
-			return err
-		}
+	err := s.audit.Access(ctx, Deed{Verb: "delete", Kind: kindUser, Name: name, Needs: RoleAdmin}, func(ctx context.Context) error {
 		var sessions []Session
 		err := s.db.Tx(ctx, func(ctx context.Context) error {
 			admins, err := s.store.admins(ctx)
