@@ -87,7 +87,7 @@ func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alp
 	suspended := ptr.Deref(work.Spec.SuspendDispatching, false)
 	var errs []error
 	for i := range work.Spec.Workload.Manifests {
-		desired, err := manifest(work, i)
+		desired, err := wanted(work, i)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"muster.dev/muster/backend/apis/work/manifest"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
@@ -47,8 +48,8 @@ func decide(desired, observed *unstructured.Unstructured, last memo) (action, *u
 
 func equal(a, b *unstructured.Unstructured) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
-	Prune(a)
-	Prune(b)
+	manifest.Prune(a)
+	manifest.Prune(b)
 	return equality.Semantic.DeepEqual(a.Object, b.Object)
 }
 
@@ -59,7 +60,7 @@ type memo struct{ desired, observed [sha256.Size]byte }
 
 func remember(desired, observed *unstructured.Unstructured) memo {
 	pruned := observed.DeepCopy()
-	Prune(pruned)
+	manifest.Prune(pruned)
 	return memo{desired: hash(desired), observed: hash(pruned)}
 }
 

@@ -7,8 +7,8 @@
 // says "overwrite"; a namespace or CRD of ours that meanwhile holds objects of
 // others is kept when its Work goes.
 //
-// Decisions are pure functions on objects: decide, Retain, Prune, Reflect and
-// Health. Applier carries them out.
+// Decisions are pure functions on objects: decide, Retain, Reflect and Health;
+// what is pruned before a comparison is in package apis/work/manifest. Applier carries them out.
 //
 //	Apply(work) ──► for each manifest: observed = watch cache or GET
 //	                  absent ──► create

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/backend/apis"
+	"muster.dev/muster/backend/apis/work/manifest"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
-// manifest decodes one manifest of a Work into the object to apply, with the
+// wanted decodes one manifest of a Work into the object to apply, with the
 // marks that lead back to the Work.
-func manifest(work *workv1alpha1.Work, i int) (*unstructured.Unstructured, error) {
+func wanted(work *workv1alpha1.Work, i int) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(work.Spec.Workload.Manifests[i].Raw); err != nil {
 		return nil, fmt.Errorf("manifest %d is not an object: %w", i, err)
@@ -27,7 +28,7 @@ func manifest(work *workv1alpha1.Work, i int) (*unstructured.Unstructured, error
 			return nil, fmt.Errorf("manifest %d: %s are not text", i, marks)
 		}
 	}
-	Prune(o)
+	manifest.Prune(o)
 	setLabel(o, apis.ManagedLabel, apis.LabelTrue)
 	setAnnotation(o, workv1alpha1.WorkNamespaceAnnotation, work.Namespace)
 	setAnnotation(o, workv1alpha1.WorkNameAnnotation, work.Name)

@@ -25,7 +25,7 @@ import (
 func (a *Applier) Remove(ctx context.Context, work *workv1alpha1.Work) (pending bool, err error) {
 	var errs []error
 	for i := len(work.Spec.Workload.Manifests) - 1; i >= 0; i-- {
-		desired, err := manifest(work, i)
+		desired, err := wanted(work, i)
 		if err != nil {
 			continue // was never applied
 		}

@@ -34,128 +34,6 @@ func same(t *testing.T, want, got *unstructured.Unstructured) {
 	}
 }
 
-func TestPrune(t *testing.T) {
-	for name, c := range map[string]struct{ in, want string }{
-		"server metadata and status": {`
-apiVersion: example.com/v1
-kind: Thing
-metadata: {name: a, namespace: b, uid: u, resourceVersion: "1", generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", selfLink: /x,
-  deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, managedFields: [], ownerReferences: [], finalizers: [x], labels: {l: v}}
-spec: {status: kept}
-status: {phase: Gone}`, `
-apiVersion: example.com/v1
-kind: Thing
-metadata: {name: a, namespace: b, labels: {l: v}}
-spec: {status: kept}`},
-		"deployment revision": {`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3", mine: x}}`, `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: a, annotations: {mine: x}}`},
-		"no annotation left": {`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`, `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: a}`},
-		"a deployment of another group": {`
-apiVersion: example.com/v1
-kind: Deployment
-metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`, `
-apiVersion: example.com/v1
-kind: Deployment
-metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "3"}}`},
-		"job": {`
-apiVersion: batch/v1
-kind: Job
-metadata: {name: a}
-spec:
-  ttlSecondsAfterFinished: 5
-  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u, controller-uid: u}}
-  template: {metadata: {labels: {batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: a, controller-uid: u, job-name: a, app: x}}}`, `
-apiVersion: batch/v1
-kind: Job
-metadata: {name: a}
-spec:
-  template: {metadata: {labels: {app: x}}}`},
-		"job with a selector of its own": {`
-apiVersion: batch/v1
-kind: Job
-metadata: {name: a}
-spec: {manualSelector: true, ttlSecondsAfterFinished: 5, selector: {matchLabels: {job-name: a}}}`, `
-apiVersion: batch/v1
-kind: Job
-metadata: {name: a}
-spec: {manualSelector: true, selector: {matchLabels: {job-name: a}}}`},
-		"service account": {`
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: a}
-secrets: [{name: a-token-x1z}, {name: mine}, {name: b-token-x}]`, `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: a}
-secrets: [{name: mine}, {name: b-token-x}]`},
-		"service": {`
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7], ports: [{port: 80}]}`, `
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {ports: [{port: 80}]}`},
-		"headless service": {`
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {clusterIP: None, clusterIPs: [None]}`, `
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {clusterIP: None, clusterIPs: [None]}`},
-		"token secret": {`
-apiVersion: v1
-kind: Secret
-type: kubernetes.io/service-account-token
-metadata: {name: a, annotations: {kubernetes.io/service-account.name: b, kubernetes.io/service-account.uid: u}}
-data: {token: eA==}`, `
-apiVersion: v1
-kind: Secret
-type: kubernetes.io/service-account-token
-metadata: {name: a, annotations: {kubernetes.io/service-account.name: b}}`},
-		"other secret": {`
-apiVersion: v1
-kind: Secret
-type: Opaque
-metadata: {name: a}
-data: {token: eA==}`, `
-apiVersion: v1
-kind: Secret
-type: Opaque
-metadata: {name: a}
-data: {token: eA==}`},
-		"claim": {`
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: a, annotations: {volume.kubernetes.io/selected-node: n}}
-spec: {volumeName: v}`, `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: a}
-spec: {volumeName: v}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := object(t, c.in)
-			Prune(got)
-			same(t, object(t, c.want), got)
-		})
-	}
-}
-
 func TestRetain(t *testing.T) {
 	for name, c := range map[string]struct{ desired, observed, want string }{
 		"metadata of the member": {`
@@ -493,7 +371,7 @@ metadata:
 	}
 }
 
-func TestManifest(t *testing.T) {
+func TestWanted(t *testing.T) {
 	work := &workv1alpha1.Work{}
 	work.Namespace, work.Name = "karmada-es-edge-7", "w"
 	for _, raw := range []string{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"u","resourceVersion":"5"},"data":{"key":"1"}}`,
@@ -501,7 +379,7 @@ func TestManifest(t *testing.T) {
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"l":true}}}`} {
 		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(raw)}})
 	}
-	got, err := manifest(work, 0)
+	got, err := wanted(work, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,7 +389,7 @@ kind: ConfigMap
 metadata: {name: a, labels: {karmada.io/managed: "true"}, annotations: {work.karmada.io/namespace: karmada-es-edge-7, work.karmada.io/name: w}}
 data: {key: "1"}`), got)
 	for i := 1; i < len(work.Spec.Workload.Manifests); i++ {
-		if o, err := manifest(work, i); err == nil {
+		if o, err := wanted(work, i); err == nil {
 			t.Errorf("manifest %d passed: %v", i, o)
 		}
 	}
