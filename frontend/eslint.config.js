@@ -19,7 +19,7 @@ const borders = features.map((own) => ({
 }));
 
 export default ts.config(
-  { ignores: ['dist', 'node_modules', 'src/api/schema.gen.ts'] },
+  { ignores: ['dist', 'node_modules', 'public', 'src/api/schema.gen.ts'] },
   ...ts.configs.strict,
   {
     files: ['**/*.{ts,tsx}'],

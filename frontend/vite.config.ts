@@ -5,7 +5,14 @@ import { defineConfig } from 'vitest/config';
 const hub = process.env['MUSTER_DEV_HUB'] ?? 'https://127.0.0.1:8443';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [
+    react(),
+    {
+      // A classic script, so that it runs before the first paint; a module would come too late.
+      name: 'muster:theme-first',
+      transformIndexHtml: () => [{ tag: 'script', attrs: { src: '/theme.js' }, injectTo: 'head-prepend' }],
+    },
+  ],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   // The server replaces the placeholder in every answer; Vite puts it on the tags that it writes.
   html: { cspNonce: '__CSP_NONCE__' },

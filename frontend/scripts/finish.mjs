@@ -50,7 +50,7 @@ function chinese(page) {
 
 let over = false;
 for (const page of firstPages) {
-  const files = new Set([entry, ...closure(entry), ...closure(page)]);
+  const files = new Set([entry, 'theme.js', ...closure(entry), ...closure(page)]);
   const weigh = (names) => [...names].reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0);
   const english = weigh(files);
   for (const key of chinese(page)) closure(key, files);

@@ -1,10 +1,10 @@
 /** The sole wording of errors: by code, else by status; in English the hub's own sentence is taken where it is more exact. */
 import { ApiError } from '@/api/client';
 import { en, type ErrorWords, type Wording } from '@/api/errors.en';
-import { type Dictionary, type Language, useLanguage, useWords } from '@/shared/hooks/useWords';
+import { dictionary, type Language, useLanguage, useWords } from '@/shared/hooks/useWords';
 import type { Explained } from '@/shared/ui/Notice';
 
-export const errorWords: Dictionary<ErrorWords> = { en, zh: () => import('@/api/errors.zh').then((part) => part.zh) };
+export const errorWords = dictionary<ErrorWords>(en, () => import('@/api/errors.zh'));
 
 /** A failure that the hub recorded (a stage, a preflight check, a decoded text). */
 export interface Failure {

@@ -196,16 +196,18 @@ export class Live {
       this.topics.forEach((topic, name) => this.subscribe(name, topic));
       return;
     }
+    if (message.type === 'ping') {
+      // The hub drops readers that it has not heard from for a minute.
+      this.socket?.send(JSON.stringify({ type: 'pong' }));
+      return;
+    }
     const name = message.topic ?? '';
     const topic = this.topics.get(name);
     if (!topic) return;
     switch (message.type) {
       case 'subscribed': return this.begun(name, topic, message);
       case 'event': return this.changed(name, topic, message);
-      case 'resync':
-        topic.epoch = message.epoch ?? '';
-        topic.seq = message.seq ?? 0;
-        return this.sink?.resync(name);
+      case 'resync': return this.resynced(name, topic, message);
       case 'denied': topic.following = false;
     }
   }
@@ -219,6 +221,16 @@ export class Live {
     topic.begun = { at: ++this.counter, seq: topic.seq };
     if (first) this.sink?.begin(name, epoch, topic.seq);
     else this.sink?.resync(name);
+  }
+
+  private resynced(name: string, topic: Topic, message: ServerMessage): void {
+    const epoch = message.epoch ?? '';
+    const seq = message.seq ?? 0;
+    // A topic that begins where the hub stands lost nothing; "subscribed" has said so.
+    if (epoch === topic.epoch && seq === topic.seq) return;
+    topic.epoch = epoch;
+    topic.seq = seq;
+    this.sink?.resync(name);
   }
 
   private changed(name: string, topic: Topic, message: ServerMessage): void {

@@ -6,7 +6,8 @@ import { Placeholder } from '@/shared/ui/Placeholder';
 import { paths, patterns } from './paths';
 import { appWords } from './words';
 
-const ClusterListPage = lazy(() => import('@/features/cluster/ClusterListPage'));
+const clusterListPage = () => import('@/features/cluster/ClusterListPage');
+const ClusterListPage = lazy(clusterListPage);
 const ClusterPage = lazy(() => import('@/features/cluster/ClusterPage'));
 const AddClusterPage = lazy(() => import('@/features/registration/AddClusterPage'));
 const RegistrationPage = lazy(() => import('@/features/registration/RegistrationPage'));
@@ -16,6 +17,11 @@ const AuditPage = lazy(() => import('@/features/audit/AuditPage'));
 const UserListPage = lazy(() => import('@/features/user/UserListPage'));
 const SessionListPage = lazy(() => import('@/features/session/SessionListPage'));
 const SettingsPage = lazy(() => import('@/features/setting/SettingsPage'));
+
+/** Loads the page that most visits begin with while the session is still being asked for. */
+export function preload(path: string): void {
+  if (path === '/' || path === patterns.clusters) void clusterListPage();
+}
 
 export function Routes() {
   return (
@@ -40,5 +46,5 @@ export function Routes() {
 
 function NoPage() {
   const words = useWords(appWords);
-  return <Empty title={words.noPage} action={<a href={paths.clusters()}>{words.clusters}</a>}>{words.noPageText}</Empty>;
+  return <Empty page title={words.noPage} action={<a href={paths.clusters()}>{words.clusters}</a>}>{words.noPageText}</Empty>;
 }

@@ -3,6 +3,7 @@ import { ActionIcon, Button, createTheme, Input, type CSSVariablesResolver, type
 
 const accent: MantineColorsTuple = ['#eef1ff', '#dde3fd', '#b9c4f9', '#93a3f5', '#7186f2', '#5a70f0', '#4361ee', '#3550d2', '#2c45bb', '#2039a4'];
 const night: MantineColorsTuple = ['#dfe4ea', '#c3cbd5', '#97a3b1', '#6b7785', '#3a4451', '#2a323d', '#1b222b', '#0f1318', '#0b0e12', '#07090c'];
+const danger: MantineColorsTuple = ['#fff3f3', '#ffe1e1', '#fcc4c4', '#f99f9f', '#f57d7d', '#ee5b5b', '#c92a2a', '#b32424', '#9c1f1f', '#861a1a'];
 const grey: MantineColorsTuple = ['#f7f8fa', '#f0f2f4', '#e3e6ea', '#d5d9de', '#c4c9d0', '#9aa2ac', '#5b6470', '#434b55', '#2b3138', '#1b1f24'];
 
 const sans = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
@@ -10,7 +11,7 @@ const sans = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "PingFa
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: { light: 6, dark: 6 },
-  colors: { accent, dark: night, gray: grey },
+  colors: { accent, dark: night, gray: grey, red: danger },
   black: '#1b1f24',
   fontFamily: sans,
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',

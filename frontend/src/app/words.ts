@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { type AppWords, en } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const appWords: Dictionary<AppWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const appWords = dictionary(en, () => import('./words.zh'));

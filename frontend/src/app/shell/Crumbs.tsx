@@ -20,7 +20,7 @@ export function Crumbs() {
     settings: [words.settings, paths.settings()],
   };
   const section = sections[first];
-  const rest = first === 'add-cluster' ? words.addCluster : second && decodeURIComponent(second);
+  const rest = first === 'add-cluster' || (first === 'waiting' && second) ? words.addCluster : second && decodeURIComponent(second);
   return (
     <nav className={styles['crumbs']} aria-label="Breadcrumb">
       {section && (rest ? <><Link href={section[1]}>{section[0]}</Link><span aria-hidden="true"> / </span><span aria-current="page">{rest}</span></> : <span aria-current="page">{section[0]}</span>)}

@@ -1,4 +1,5 @@
 import '@mantine/core/styles/Overlay.layer.css';
+import '@mantine/core/styles/Paper.layer.css';
 import '@mantine/core/styles/ModalBase.layer.css';
 import '@mantine/core/styles/Drawer.layer.css';
 import { Drawer } from '@mantine/core';
@@ -27,15 +28,24 @@ export default function MoreSheet({ links, onClose }: MoreSheetProps) {
   const { user } = useSession();
   const signOut = useSignOut();
   return (
-    <Drawer opened position="bottom" size="auto" onClose={onClose} title={`${user.name} · ${words.roles[user.role]}`} closeButtonProps={{ 'aria-label': ui.close }}>
-      <div className={styles['sheet']}>
-        {links.map(({ href, label, icon: Icon }) => (
-          <Link key={href} href={href} className={styles['row']} onClick={onClose}><Icon size={20} stroke={1.75} />{label}</Link>
-        ))}
-        <Link href={paths.sessions()} className={styles['row']} onClick={onClose}><IconDevices size={20} stroke={1.75} />{words.sessions}</Link>
-        <button type="button" className={styles['row']} onClick={signOut}><IconLogout size={20} stroke={1.75} />{words.signOut}</button>
-        <div className={styles['switches']}><LanguageButton /><ThemeButton /></div>
-      </div>
-    </Drawer>
+    <Drawer.Root opened position="bottom" size="auto" onClose={onClose}>
+      <Drawer.Overlay />
+      <Drawer.Content>
+        <Drawer.Header role="presentation">
+          <Drawer.Title>{user.name} · {words.roles[user.role]}</Drawer.Title>
+          <Drawer.CloseButton aria-label={ui.close} />
+        </Drawer.Header>
+        <Drawer.Body>
+          <div className={styles['sheet']}>
+            {links.map(({ href, label, icon: Icon }) => (
+              <Link key={href} href={href} className={styles['row']} onClick={onClose}><Icon size={20} stroke={1.75} />{label}</Link>
+            ))}
+            <Link href={paths.sessions()} className={styles['row']} onClick={onClose}><IconDevices size={20} stroke={1.75} />{words.sessions}</Link>
+            <button type="button" className={styles['row']} onClick={signOut}><IconLogout size={20} stroke={1.75} />{words.signOut}</button>
+            <div className={styles['switches']}><LanguageButton /><ThemeButton /></div>
+          </div>
+        </Drawer.Body>
+      </Drawer.Content>
+    </Drawer.Root>
   );
 }

@@ -47,7 +47,7 @@ export default function AuditPage() {
     { key: 'source', label: words.source, card: 'none', cell: (entry) => <code>{entry.source || '–'}</code> },
     { key: 'when', label: words.when, right: true, cell: (entry) => <Age at={entry.at} ago /> },
     {
-      key: 'details', label: '', right: true, card: 'foot', cell: (entry) => (
+      key: 'details', label: words.details, quiet: true, right: true, card: 'foot', cell: (entry) => (
         <Button
           variant="subtle" size="compact-sm" aria-expanded={entry.id === open} aria-label={words.detailsOf(`${entry.verb} ${entry.kind} ${entry.name ?? ''}`.trim())}
           onClick={() => setSearch((all) => { if (entry.id === open) all.delete('entry'); else all.set('entry', entry.id); return all; }, { replace: true })}

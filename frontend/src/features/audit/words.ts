@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type AuditWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const auditWords: Dictionary<AuditWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const auditWords = dictionary(en, () => import('./words.zh'));

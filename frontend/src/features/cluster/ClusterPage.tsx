@@ -33,7 +33,7 @@ export default function ClusterPage({ name }: { name: string }) {
   if (query.data && !seen) setSeen(true);
   if (query.error instanceof ApiError && query.error.status === 404) {
     return (
-      <Empty title={seen ? words.removedTitle(name) : words.goneTitle(name)} action={<Link href={paths.clusters()}>{words.toFleet}</Link>}>
+      <Empty page title={seen ? words.removedTitle(name) : words.goneTitle(name)} action={<Link href={paths.clusters()}>{words.toFleet}</Link>}>
         {seen ? words.removedText : words.goneText}
       </Empty>
     );

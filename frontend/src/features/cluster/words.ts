@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { type ClusterWords, en } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const clusterWords: Dictionary<ClusterWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const clusterWords = dictionary(en, () => import('./words.zh'));

@@ -22,7 +22,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
   const [tool, setTool] = useState<typeof tools[number]>('muster');
   const token = useQuery({ ...tokenOf(registration.tokenId), enabled: !issued && Boolean(registration.tokenId) });
   const expiresAt = issued?.expiresAt ?? token.data?.expiresAt;
-  const several = issued?.request.anyCluster ?? (token.data ? !token.data.clusterName && token.data.maxClusters !== 1 : false);
+  const several = issued?.request.anyCluster ?? Boolean(!registration.clusterName && token.data && !token.data.clusterName && token.data.maxClusters !== 1);
   const commands = issued?.commands;
   return (
     <Section title={words.run}>

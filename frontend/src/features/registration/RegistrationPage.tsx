@@ -50,7 +50,10 @@ function Underway({ registration }: { registration: Registration }) {
     case 'cancelled': return <Notice tone="warn" title={words.cancelled} action={<Again registration={registration} />} />;
     case 'expired': return <Notice tone="warn" title={words.states.expired} action={<Again registration={registration} />}>{words.expiredText}</Notice>;
     case 'failed': return null; // the failed stage says it all
-    default: return registration.flavour === 'pull' ? <CommandPanel registration={registration} again={<Again registration={registration} />} /> : null;
+    default:
+      // Once the cluster has called, a command that nobody can show any more is of no use.
+      return registration.flavour === 'pull' && (registration.state === 'waiting' || issuedFor(registration.id))
+        ? <CommandPanel registration={registration} again={<Again registration={registration} />} /> : null;
   }
 }
 

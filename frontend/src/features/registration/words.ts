@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type RegistrationWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const registrationWords: Dictionary<RegistrationWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const registrationWords = dictionary(en, () => import('./words.zh'));

@@ -36,7 +36,7 @@ export default function SessionListPage() {
     { key: 'created', label: words.created, cell: (session) => <Age at={session.createdAt} ago /> },
     { key: 'seen', label: words.seen, cell: (session) => <Age at={session.lastSeenAt} ago /> },
     {
-      key: 'end', label: '', right: true, card: 'corner', cell: (session) => (session.current
+      key: 'end', label: words.end, quiet: true, right: true, card: 'corner', cell: (session) => (session.current
         ? <StateMark tone="ok">{words.thisOne}</StateMark>
         : <Button variant="default" size="compact-sm" aria-label={words.endNamed(name(session), session.address)} onClick={() => end.mutate(session.id)}>{words.end}</Button>),
     },

@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type SessionWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const sessionWords: Dictionary<SessionWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const sessionWords = dictionary(en, () => import('./words.zh'));

@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type SettingWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const settingWords: Dictionary<SettingWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const settingWords = dictionary(en, () => import('./words.zh'));

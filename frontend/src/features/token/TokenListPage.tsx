@@ -37,7 +37,7 @@ export default function TokenListPage() {
     { key: 'usedBy', label: words.usedBy, cell: (token) => (token.usedBy.length > 0 ? token.usedBy.map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>) : <span className="dim">{words.nobody}</span>) },
     { key: 'by', label: words.by, cell: (token) => token.createdBy || '–' },
     { key: 'age', label: words.age, right: true, cell: (token) => <Age at={token.createdAt} /> },
-    { key: 'revoke', label: '', right: true, card: 'foot', cell: (token) => <Button variant="default" size="compact-sm" disabled={!may} title={may ? undefined : words.needRole} aria-label={words.revokeNamed(token.id)} onClick={() => setSearch({ revoke: token.id })}>{words.revoke}</Button> },
+    { key: 'revoke', label: words.revoke, quiet: true, right: true, card: 'foot', cell: (token) => <Button variant="default" size="compact-sm" disabled={!may} title={may ? undefined : words.needRole} aria-label={words.revokeNamed(token.id)} onClick={() => setSearch({ revoke: token.id })}>{words.revoke}</Button> },
   ], [words, may, setSearch]);
   const create = <Button leftSection={<IconPlus size={16} aria-hidden="true" />} disabled={!may} title={may ? undefined : words.needRole} onClick={() => setSearch({ create: '1' })}>{words.create}</Button>;
   const revoking = search.get('revoke');

@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type TokenWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const tokenWords: Dictionary<TokenWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const tokenWords = dictionary(en, () => import('./words.zh'));

@@ -17,6 +17,7 @@ export const en = {
   age: 'Age',
   you: 'you',
   roleOf: (name: string) => `Role of ${name}`,
+  actions: 'Actions',
   actionsFor: (name: string) => `Actions for ${name}`,
   disable: 'Disable',
   enable: 'Enable',

@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type UserWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const userWords: Dictionary<UserWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const userWords = dictionary(en, () => import('./words.zh'));

@@ -19,6 +19,7 @@ export const zh: UserWords = {
   age: '时长',
   you: '你',
   roleOf: (name) => `${name} 的角色`,
+  actions: '操作',
   actionsFor: (name) => `对 ${name} 的操作`,
   disable: '停用',
   enable: '启用',

@@ -3,10 +3,18 @@ import { createContext, type ReactNode, startTransition, use, useContext, useEff
 
 export type Language = 'en' | 'zh';
 
-/** One part's dictionary. */
+/** One part's dictionary: English is here, 中文 comes when it is asked for. */
 export interface Dictionary<T> {
   en: T;
   zh: () => Promise<T>;
+}
+
+/** Makes a dictionary. In 中文 it loads at once, beside its page's code rather than after it. */
+export function dictionary<T>(en: T, load: () => Promise<{ zh: T }>): Dictionary<T> {
+  let loaded: Promise<T> | undefined;
+  const zh = () => (loaded ??= load().then((part) => part.zh));
+  if (initial() === 'zh') void zh();
+  return { en, zh };
 }
 
 interface LanguageState {
@@ -16,7 +24,6 @@ interface LanguageState {
 
 const storageKey = 'muster.language';
 const Context = createContext<LanguageState>({ language: 'en', setLanguage: () => undefined });
-const loading = new WeakMap<object, Promise<unknown>>();
 
 function initial(): Language {
   const kept = localStorage.getItem(storageKey);
@@ -48,10 +55,5 @@ export function useLanguage(): LanguageState {
 export function useWords<T>(dictionary: Dictionary<T>): T {
   const { language } = useLanguage();
   if (language === 'en') return dictionary.en;
-  let promise = loading.get(dictionary) as Promise<T> | undefined;
-  if (!promise) {
-    promise = dictionary.zh();
-    loading.set(dictionary, promise);
-  }
-  return use(promise);
+  return use(dictionary.zh());
 }

@@ -19,12 +19,17 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const words = useWords(uiWords);
   return (
-    <Modal
-      opened onClose={onClose} title={title} size={wide ? 680 : 460} transitionProps={{ transition: 'fade', duration: 120 }}
-      closeButtonProps={{ 'aria-label': words.close }} classNames={{ title: styles['title'], content: styles['content'], header: styles['header'] }}
-    >
-      {children}
-    </Modal>
+    <Modal.Root opened onClose={onClose} size={wide ? 680 : 460} transitionProps={{ transition: 'fade', duration: 120 }}>
+      <Modal.Overlay />
+      <Modal.Content className={styles['content']}>
+        {/* A header element outside of main would be the page's banner. */}
+        <Modal.Header className={styles['header']} role="presentation">
+          <Modal.Title className={styles['title']}>{title}</Modal.Title>
+          <Modal.CloseButton aria-label={words.close} />
+        </Modal.Header>
+        <Modal.Body>{children}</Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
   );
 }
 

@@ -11,6 +11,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   sortable?: boolean;
   right?: boolean;
+  /** The column explains itself: its label is for those who do not see it. */
+  quiet?: boolean;
   card?: 'title' | 'corner' | 'line' | 'text' | 'foot' | 'none';
 }
 
@@ -66,7 +68,7 @@ function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string | u
           {column.label}
           <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : direction === 'descending' ? ' ↓' : ''}</span>
         </button>
-      ) : column.label}
+      ) : column.quiet ? <span className="hidden">{column.label}</span> : column.label}
     </th>
   );
 }

@@ -1,4 +1,4 @@
-import type { Dictionary } from '@/shared/hooks/useWords';
-import { en, type UIWords } from './words.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { en } from './words.en';
 
-export const uiWords: Dictionary<UIWords> = { en, zh: () => import('./words.zh').then((part) => part.zh) };
+export const uiWords = dictionary(en, () => import('./words.zh'));

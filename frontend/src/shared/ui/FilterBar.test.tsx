@@ -1,0 +1,44 @@
+import { act } from 'react';
+import { expect, it, vi } from 'vitest';
+import { click, render, type } from '@/test/render';
+import { type Filter, FilterBar } from './FilterBar';
+
+const fields = { state: ['ready', 'degraded'], region: [] };
+
+async function setUp(value: Filter) {
+  const onChange = vi.fn();
+  const place = await render(<FilterBar label="Filter" placeholder="" fields={fields} value={value} onChange={onChange} />);
+  return { onChange, place, input: place.querySelector('input') as HTMLInputElement };
+}
+
+it('makes a chip of field:value and keeps the free text', async () => {
+  const { onChange, input } = await setUp({});
+  await type(input, 'edge region:eu-1 ');
+  expect(onChange).toHaveBeenLastCalledWith({ q: 'edge', region: 'eu-1' });
+});
+
+it('takes a suggestion as it is picked', async () => {
+  const { onChange, input } = await setUp({ q: 'edge' });
+  await type(input, 'state:ready');
+  expect(onChange).toHaveBeenLastCalledWith({ state: 'ready' });
+});
+
+it('filters by free text once typing pauses, never by half a chip', async () => {
+  vi.useFakeTimers();
+  const { onChange, input } = await setUp({ state: 'ready' });
+  await type(input, 'region:e');
+  await act(async () => { vi.advanceTimersByTime(500); });
+  expect(onChange).not.toHaveBeenCalled();
+  await type(input, 'edge');
+  await act(async () => { vi.advanceTimersByTime(500); });
+  expect(onChange).toHaveBeenCalledExactlyOnceWith({ state: 'ready', q: 'edge' });
+  vi.useRealTimers();
+});
+
+it('removes a chip and clears all', async () => {
+  const { onChange, place } = await setUp({ state: 'ready', q: 'x' });
+  await click(place.querySelector('[aria-label="Remove filter state:ready"]'));
+  expect(onChange).toHaveBeenLastCalledWith({ q: 'x' });
+  await click(place.querySelector('[aria-label="Clear filters"]'));
+  expect(onChange).toHaveBeenLastCalledWith({});
+});
