@@ -165,7 +165,17 @@ func (i *identities) send(ctx context.Context, l line, uri string, body any) (an
 	if l.Type != "" {
 		request.Header.Set("Content-Type", l.Type)
 	}
-	response, err := (&http.Client{Transport: roundTripper}).Do(request)
+	client := &http.Client{Transport: roundTripper}
+	if l.Code == http.StatusNotModified {
+		// The client had the document in its cache: get it there first.
+		response, err := client.Do(request)
+		if err != nil {
+			return answer{}, fmt.Errorf("%s %s: %w", l.Method, uri, err)
+		}
+		_ = response.Body.Close()
+		request.Header.Set("If-None-Match", response.Header.Get("Etag"))
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s %s: %w", l.Method, uri, err)
 	}

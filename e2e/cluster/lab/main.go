@@ -39,7 +39,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: muster-lab up|image ...")
+		return fmt.Errorf("usage: muster-lab up|image")
 	}
 	if os.Getenv("MUSTER_BIN") == "" {
 		self, err := os.Executable()
