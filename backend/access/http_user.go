@@ -11,7 +11,7 @@ import (
 // NewUser is a user to create.
 type NewUser struct {
 	Name string `json:"name"`
-	Role Role   `json:"role" enums:"admin,operator,viewer"`
+	Role Role   `json:"role"`
 	// Password is the first password; empty: one is made and returned once.
 	Password string `json:"password,omitempty" validate:"optional"`
 }

@@ -11,7 +11,7 @@ import (
 // User is one who may sign in.
 type User struct {
 	Name               string    `json:"name"`
-	Role               Role      `json:"role" enums:"admin,operator,viewer"`
+	Role               Role      `json:"role"`
 	Disabled           bool      `json:"disabled"`
 	MustChangePassword bool      `json:"mustChangePassword"`
 	CreatedAt          time.Time `json:"createdAt"`
@@ -27,7 +27,7 @@ type UserCreated struct {
 
 // UserChange is what to change about a user; nil stays.
 type UserChange struct {
-	Role     *Role `json:"role,omitempty" validate:"optional" enums:"admin,operator,viewer"`
+	Role     *Role `json:"role,omitempty" validate:"optional"`
 	Disabled *bool `json:"disabled,omitempty" validate:"optional"`
 	// ResetPassword replaces the password by one that is returned once.
 	ResetPassword bool `json:"resetPassword,omitempty" validate:"optional"`
