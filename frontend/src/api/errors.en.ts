@@ -20,6 +20,11 @@ export const en = {
   } as Record<number, Wording>,
   byCode: {
     'bad-credentials': { what: 'Name or password is wrong', fix: 'Check both. The administrator’s first password was printed by “muster serve” or “muster init”.' },
+    'must-change-password': { what: 'Choose your own password first', why: 'The one you signed in with was made for you.' },
+    'cross-site': { what: 'The request seemed to come from another site', why: 'The hub takes changes only from its own dashboard.', fix: 'Open the dashboard under the address that the hub printed, and reload the page.' },
+    'last-admin': { what: 'This is the last administrator', why: 'Without one nobody could manage the hub.', fix: 'Make another user an administrator first.' },
+    'audit-unavailable': { what: 'The audit could not be written, so nothing was changed', why: 'The hub changes nothing that it cannot record.', fix: 'Check the hub’s disk and database.' },
+    'too-large': { what: 'That is too much for one request', why: 'The hub takes one MiB at most.' },
     'MU-101': { what: 'The hub does not know this token', why: 'It was revoked, has expired and was cleaned up, or belongs to another hub.', fix: 'Make a new command and run it.' },
     'MU-102': { what: 'The token’s secret part is wrong', why: 'The id exists, but what stands behind the dot does not match.', fix: 'Copy the whole command again; nothing must be cut off.' },
     'MU-103': { what: 'The token has expired', why: 'It was valid for a limited time only.', fix: 'Make a new command and run it.' },

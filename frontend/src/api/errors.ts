@@ -20,7 +20,8 @@ function merge(language: Language, wording: Wording, code: string, cause?: strin
     what: wording.what,
     why: (own ? cause || wording.why : wording.why ?? cause) || undefined,
     fix: (own ? fix || wording.fix : wording.fix ?? fix) || undefined,
-    code: code || undefined,
+    // Only these can be looked up; the others are names for programs.
+    code: code.startsWith('MU-') ? code : undefined,
   };
 }
 

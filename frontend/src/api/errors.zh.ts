@@ -15,6 +15,11 @@ export const zh: ErrorWords = {
   },
   byCode: {
     'bad-credentials': { what: '用户名或密码错误', fix: '请检查两者。管理员的初始密码由 muster serve 或 muster init 打印。' },
+    'must-change-password': { what: '请先设置自己的密码', why: '你登录用的密码是系统生成的。' },
+    'cross-site': { what: '请求似乎来自其他站点', why: '中心只接受来自自身界面的改动。', fix: '请通过中心打印的地址打开界面，并刷新页面。' },
+    'last-admin': { what: '这是最后一位管理员', why: '没有管理员就无人能管理中心。', fix: '请先把另一位用户设为管理员。' },
+    'audit-unavailable': { what: '无法写入审计记录，因此没有任何改动', why: '中心不会执行无法记录的改动。', fix: '请检查中心的磁盘和数据库。' },
+    'too-large': { what: '单次请求的内容过大', why: '中心最多接受 1 MiB。' },
     'MU-101': { what: '中心不认识这个令牌', why: '它已被吊销、过期后被清理，或属于另一个中心。', fix: '生成新命令并运行。' },
     'MU-102': { what: '令牌的密钥部分错误', why: '编号存在，但点号之后的部分不匹配。', fix: '重新复制整条命令，不要遗漏任何字符。' },
     'MU-103': { what: '令牌已过期', why: '它只在限定时间内有效。', fix: '生成新命令并运行。' },

@@ -66,13 +66,24 @@ export function endSession(): void {
   queryClient.setQueryData(sessionKey, null);
 }
 
+/** After the hub refused the session: a change of password puts a new one in its place, everything else is the end. */
+async function checkSession(): Promise<void> {
+  try {
+    const info = await queryClient.fetchQuery({ ...sessionOptions, staleTime: 0 });
+    if (info) live.again();
+    else endSession();
+  } catch {
+    live.again(); // the hub does not answer; trying again will tell
+  }
+}
+
 /** Keeps the socket open as long as the caller is mounted. */
 export function useLiveSocket(): void {
   useEffect(() => {
     const wake = () => live.wake();
     const wakeIfShown = () => { if (!document.hidden) live.wake(); };
-    const stopListening = onSessionEnd(endSession);
-    live.start(cacheSink(queryClient, unseen, endSession));
+    const stopListening = onSessionEnd(() => void checkSession());
+    live.start(cacheSink(queryClient, unseen, () => void checkSession()));
     window.addEventListener('online', wake);
     document.addEventListener('visibilitychange', wakeIfShown);
     return () => {

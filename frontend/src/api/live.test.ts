@@ -134,6 +134,16 @@ describe('the live socket', () => {
     expect(sockets.length).toBe(1);
   });
 
+  it('goes on when another session took the place of the one that ended', async () => {
+    const { live, sink, sockets, newest, connect } = setUp();
+    live.start(sink);
+    await connect();
+    newest().onclose?.({ code: 4401 });
+    live.again();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(sockets.length).toBe(2);
+  });
+
   it('keeps a topic over a page change and drops it after', async () => {
     const { live, sink, newest, connect } = setUp();
     live.start(sink);

@@ -2,7 +2,7 @@
  * The sole WebSocket. One socket a page carries all topics; each event holds the changed row and a sequence number.
  *
  *   stopped ──start──▶ connecting ──ready──▶ live ──no message for 25 s, close──▶ lost ──backoff──▶ connecting
- *                                                └──close 4401──▶ ended
+ *                                                └──close 4401──▶ ended ──again──▶ (backoff)
  *
  * After a loss every topic is subscribed again from the last sequence number seen; the hub sends what was missed, or
  * "resync", after which the rows are fetched anew.
@@ -25,7 +25,7 @@ export interface LiveSink {
   begin: (topic: string, epoch: string, seq: number) => void;
   /** Changes were lost: fetch again. */
   resync: (topic: string) => void;
-  /** The hub ended the session. */
+  /** The hub ended the session that the socket was opened with; `again` goes on if there is another. */
   ended: () => void;
 }
 
@@ -83,6 +83,11 @@ export class Live {
   start(sink: LiveSink): void {
     this.sink = sink;
     if (this.status === 'stopped' || this.status === 'ended') void this.open();
+  }
+
+  /** Goes on after the end of a session when there is a new one, as after a change of password. */
+  again(): void {
+    if (this.status === 'ended') this.backOff();
   }
 
   stop(): void {
@@ -177,6 +182,10 @@ export class Live {
       this.sink?.ended();
       return;
     }
+    this.backOff();
+  }
+
+  private backOff(): void {
     this.set('lost');
     const wait = Math.min(longestWait, firstWait * 2 ** this.failures++);
     this.retry = setTimeout(() => void this.open(), wait * (0.5 + Math.random() / 2));

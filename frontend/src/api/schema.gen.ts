@@ -52,10 +52,11 @@ export interface components {
             namespace?: string;
             /** @enum {string} */
             outcome: "pending" | "ok" | "denied" | "failed" | "unknown";
+            requestId?: string;
             source: string;
             verb: string;
             /** @enum {string} */
-            via: "rest" | "hub-api";
+            via: "rest" | "hub-api" | "cli";
         };
         "cluster.Amount": {
             allocatable: number;
@@ -187,12 +188,15 @@ export interface components {
         "cluster.Keeps": {
             caPin: string;
             credential: string;
+            insecure: boolean;
+            proxyURL?: string;
             server: string;
         };
         "cluster.KubeContext": {
             cluster: string;
             current: boolean;
             name: string;
+            problem?: string;
             server: string;
             user: string;
         };
@@ -221,7 +225,7 @@ export interface components {
             checks: components["schemas"]["cluster.Check"][];
             context: string;
             contexts: components["schemas"]["cluster.KubeContext"][];
-            keeps: components["schemas"]["cluster.Keeps"];
+            keeps?: components["schemas"]["cluster.Keeps"];
             ok: boolean;
             plan: components["schemas"]["cluster.PlanStep"][];
             server: string;
@@ -230,6 +234,7 @@ export interface components {
             clusterName?: string;
             createdAt: string;
             createdBy: string;
+            expiresAt?: string;
             /** @enum {string} */
             flavour: "pull" | "push" | "karmada-agent";
             id: string;

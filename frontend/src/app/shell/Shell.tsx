@@ -10,6 +10,7 @@ import { Logo } from '@/shared/ui/Logo';
 import { BottomBar, Rail } from './Nav';
 import styles from './Shell.module.css';
 import { StaleBanner } from './StaleBanner';
+import { useArrival } from './useArrival';
 import { LanguageButton, ThemeButton } from './Switches';
 
 const UserMenu = lazy(() => import('./UserMenu'));
@@ -19,6 +20,7 @@ export function Shell() {
   const words = useWords(appWords);
   const narrow = useNarrow();
   useLiveSocket();
+  useArrival('content');
   useFollow('registrations');
   return (
     <div className={styles['shell']}>

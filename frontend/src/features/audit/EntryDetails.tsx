@@ -19,6 +19,7 @@ export function EntryDetails({ entry }: { entry: AuditEntry }) {
   if (entry.code) facts.push([words.code, <code key="code">{entry.code}</code>]);
   if (entry.durationMillis !== undefined) facts.push([words.took, words.millis(entry.durationMillis)]);
   for (const [name, value] of Object.entries(entry.detail ?? {})) facts.push([name, <code key={name}>{value}</code>]);
+  if (entry.requestId) facts.push([words.request, <code key="request">{entry.requestId}</code>]);
   facts.push([words.entry, <code key="id">{entry.id}</code>]);
   return <Facts facts={facts} />;
 }

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Registration } from '@/api/model';
 import { useNow } from '@/shared/hooks/useNow';
@@ -9,7 +8,7 @@ import { Section } from '@/shared/ui/Section';
 import { TabBar } from '@/shared/ui/TabBar';
 import { countdown } from '@/shared/ui/time';
 import { uiWords } from '@/shared/ui/words';
-import { issuedFor, tokenOf } from './queries';
+import { issuedFor } from './queries';
 import styles from './RegistrationPage.module.css';
 import { registrationWords } from './words';
 
@@ -20,9 +19,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
   const words = useWords(registrationWords);
   const issued = issuedFor(registration.id);
   const [tool, setTool] = useState<typeof tools[number]>('muster');
-  const token = useQuery({ ...tokenOf(registration.tokenId), enabled: !issued && Boolean(registration.tokenId) });
-  const expiresAt = issued?.expiresAt ?? token.data?.expiresAt;
-  const several = issued?.request.anyCluster ?? Boolean(!registration.clusterName && token.data && !token.data.clusterName && token.data.maxClusters !== 1);
+  const expiresAt = registration.expiresAt ?? issued?.expiresAt;
   const commands = issued?.commands;
   return (
     <Section title={words.run}>
@@ -36,7 +33,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
       ) : <Notice tone="info" title={words.secretGone} action={again} />}
       <div className={styles['meta']}>
         <span className="dim">
-          {[expiresAt && <Left key="left" at={expiresAt} />, several ? words.severalClusters : words.oneCluster, registration.clusterName && words.forName(registration.clusterName)]
+          {[expiresAt && <Left key="left" at={expiresAt} />, issued && (issued.request.anyCluster ? words.severalClusters : words.oneCluster), registration.clusterName && words.forName(registration.clusterName)]
             .filter(Boolean).map((part, index) => <span key={index}>{index > 0 && ' · '}{part}</span>)}
         </span>
         {commands && again}

@@ -1,4 +1,5 @@
 import { NativeSelect } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useExplain } from '@/api/errors';
 import type { Preflight, PreflightCheck } from '@/api/model';
 import { useWords } from '@/shared/hooks/useWords';
@@ -19,23 +20,17 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
       {report.contexts.length > 0 && (
         <NativeSelect
           label={words.context} value={report.context} disabled={busy || report.contexts.length === 1} onChange={(event) => onContext(event.target.value)}
-          data={report.contexts.map((context) => ({ value: context.name, label: words.contextOption(context.name, context.server) }))}
+          data={report.contexts.map((context) => ({ value: context.name, label: words.contextOption(context.name, context.problem ?? context.server) }))}
         />
       )}
-      <Section title={words.keeps}>
-        <Facts facts={[
-          [words.keepsText.server, <code key="server">{report.keeps.server}</code>],
-          [words.keepsText.caPin, <code key="pin">{report.keeps.caPin || '–'}</code>],
-          [words.keepsText.credential, report.keeps.credential],
-        ]} />
-      </Section>
+      {report.keeps && <Kept keeps={report.keeps} />}
       <Section title={words.checks}>
         <ul className={styles['checks']} aria-label={words.checks} aria-live="polite" aria-busy={busy}>
           {report.checks.map((check) => <CheckLine key={check.id} check={check} />)}
         </ul>
         {!report.ok && <Notice tone="warn" title={words.notOk} />}
       </Section>
-      {report.plan.length > 0 && (
+      {report.ok && report.plan.length > 0 && (
         <Section title={words.plan}>
           <ul className={styles['plan']}>
             {report.plan.map((step) => (
@@ -49,6 +44,21 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
         </Section>
       )}
     </>
+  );
+}
+
+/** The redacted view: what of the kubeconfig outlives the join. */
+function Kept({ keeps }: { keeps: NonNullable<Preflight['keeps']> }) {
+  const words = useWords(registrationWords);
+  return (
+    <Section title={words.keeps}>
+      <Facts facts={[
+        [words.keepsText.server, <code key="server">{keeps.server}</code>],
+        [words.keepsText.caPin, keeps.insecure ? <StateMark key="pin" tone="warn">{words.insecure}</StateMark> : <code key="pin">{keeps.caPin || '–'}</code>],
+        ...(keeps.proxyURL ? [[words.keepsText.proxy, <code key="proxy">{keeps.proxyURL}</code>] as [string, ReactNode]] : []),
+        [words.keepsText.credential, keeps.credential],
+      ]} />
+    </Section>
   );
 }
 

@@ -49,7 +49,8 @@ function Underway({ registration }: { registration: Registration }) {
   switch (registration.state) {
     case 'cancelled': return <Notice tone="warn" title={words.cancelled} action={<Again registration={registration} />} />;
     case 'expired': return <Notice tone="warn" title={words.states.expired} action={<Again registration={registration} />}>{words.expiredText}</Notice>;
-    case 'failed': return null; // the failed stage says it all
+    // The failed stage says why; the command may be run again once that is mended.
+    case 'failed': return issuedFor(registration.id) ? <CommandPanel registration={registration} again={null} /> : null;
     default:
       // Once the cluster has called, a command that nobody can show any more is of no use.
       return registration.flavour === 'pull' && (registration.state === 'waiting' || issuedFor(registration.id))

@@ -1,7 +1,7 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
-import { del, get, post } from '@/api/client';
+import { del, post } from '@/api/client';
 import { liveList, liveOne, queryClient } from '@/api/hub';
-import type { ClusterDetail, Decoded, Page, Preflight, Registration, RegistrationCreated, Token } from '@/api/model';
+import type { ClusterDetail, Decoded, Page, Preflight, Registration, RegistrationCreated } from '@/api/model';
 
 const path = (id: string) => `/registrations/${encodeURIComponent(id)}`;
 
@@ -79,15 +79,6 @@ export const preflight = mutationOptions({
 
 export function decodeOutput(id: string) {
   return mutationOptions({ gcTime: 0, mutationFn: (text: string) => post<Decoded>(`${path(id)}/decode`, { text }) });
-}
-
-/** The token of a registration whose command is not in memory any more: it still tells until when it is valid. */
-export function tokenOf(id: string | undefined) {
-  return queryOptions({
-    queryKey: ['tokens', 'of', id],
-    enabled: Boolean(id),
-    queryFn: async ({ signal }) => (await get<Page<Token>>('/tokens', { limit: 200 }, signal)).items.find((token) => token.id === id) ?? null,
-  });
 }
 
 export function clusterOf(name: string) {

@@ -25,10 +25,7 @@ export default function LoginPage() {
   return (
     <Door title={words.signInTitle} foot={info && words.version(info.version)}>
       {info?.firstRun && (
-        <Notice tone="info" title={words.firstRun}>
-          <p>{words.firstRunText}</p>
-          <p><code>muster init --reset-password</code></p>
-        </Notice>
+        <Notice tone="info" title={words.firstRun}><p>{words.firstRunText}</p></Notice>
       )}
       <form className={styles['form']} onSubmit={form.onSubmit((values) => login.mutate(values))} noValidate>
         <TextInput label={words.username} autoComplete="username" autoCapitalize="off" spellCheck={false} data-autofocus autoFocus {...form.getInputProps('username')} />

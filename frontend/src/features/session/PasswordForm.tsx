@@ -2,6 +2,7 @@ import { Button, PasswordInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
@@ -24,12 +25,14 @@ export function PasswordForm({ aside, onSaved }: { aside?: ReactNode; onSaved?: 
       again: (value, all) => (value === all.next ? null : words.differs),
     },
   });
+  const refused = change.error instanceof ApiError && change.error.code === 'bad-credentials';
+  const submit = form.onSubmit(({ current, next }) => change.mutate({ current, next }, { onSuccess: onSaved }));
   return (
-    <form className={styles['form']} noValidate onSubmit={form.onSubmit(({ current, next }) => change.mutate({ current, next }, { onSuccess: onSaved }))}>
-      <PasswordInput label={words.current} autoComplete="current-password" {...form.getInputProps('current')} />
+    <form className={styles['form']} noValidate onSubmit={submit}>
+      <PasswordInput label={words.current} autoComplete="current-password" {...form.getInputProps('current')} error={form.errors['current'] ?? (refused && words.wrongCurrent)} />
       <PasswordInput label={words.next} description={words.tooShort(least)} autoComplete="new-password" {...form.getInputProps('next')} />
       <PasswordInput label={words.again} autoComplete="new-password" {...form.getInputProps('again')} />
-      {change.error && <Notice explained={explain.error(change.error)} />}
+      {change.error && !refused && <Notice explained={explain.error(change.error)} />}
       <div className={styles['row']}>
         {aside}
         <Button type="submit" loading={change.isPending}>{words.save}</Button>
