@@ -1,6 +1,8 @@
 -- What was asked for (phase intent) and what became of it (phase outcome): two
--- entries under one key of ours. Keys sort by time. Times are microseconds
--- since 1970, for they are compared and paged by.
+-- entries under one key of ours. An outcome repeats its intent, as far as it is
+-- known better by then. Keys begin with the time of the intent, at_micros says
+-- it in microseconds since 1970. detail is a JSON object; duration_millis is -1
+-- where it is not known.
 CREATE TABLE audit (
     key             TEXT    NOT NULL,
     phase           TEXT    NOT NULL,

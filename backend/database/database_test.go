@@ -177,3 +177,5 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("got %v, want an error without the password", err)
 	}
 }
+
+func TestMain(m *testing.M) { databasetest.Main(m) }

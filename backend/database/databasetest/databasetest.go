@@ -16,15 +16,15 @@ func Open(t testing.TB) *database.DB {
 	return open(t, "sqlite:"+filepath.Join(t.TempDir(), "muster.db"), true)
 }
 
-// Each runs test on a migrated database of every kind that Muster runs on.
+// Each runs test on a migrated database of every kind that Muster runs on. With
+// Main as the package's TestMain it is quicker.
 func Each(t *testing.T, test func(t *testing.T, db *database.DB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, Open(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, OpenPostgres(t)) })
 }
 
-// OpenPostgres returns a migrated database of a PostgreSQL server that runs for
-// this test alone. It takes one to two seconds.
+// OpenPostgres returns a migrated PostgreSQL database of the test's own.
 func OpenPostgres(t testing.TB) *database.DB {
 	t.Helper()
 	return open(t, StartPostgres(t), true)

@@ -3,6 +3,8 @@ package databasetest
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -10,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,122 +27,191 @@ const (
 	stopLimit  = 20 * time.Second
 )
 
-// StartPostgres starts a PostgreSQL server on a unix socket, with its data in a
-// directory of its own, and returns the DSN of an empty database in it. The
-// test fails where Debian's package postgresql is not installed.
+// shared is the server of a test binary whose TestMain is Main.
+var shared struct {
+	mu     sync.Mutex
+	used   bool // Main runs the tests
+	server *server
+	count  int // databases made so far
+}
+
+// Main is for TestMain: the package's tests share one PostgreSQL server, which
+// starts when the first of them asks for it.
+func Main(m *testing.M) {
+	shared.used = true
+	code := m.Run()
+	if shared.server != nil {
+		if err := shared.server.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// StartPostgres returns the DSN of an empty database in a PostgreSQL server
+// that listens on a unix socket in a directory of its own: the one of Main, or
+// else one that runs for this test alone. The test fails where Debian's package
+// postgresql is not installed.
 func StartPostgres(t testing.TB) string {
 	t.Helper()
-	initdb, postgres := postgresBinary(t, "initdb"), postgresBinary(t, "postgres")
-	// Not t.TempDir: PostgreSQL refuses to run as root, and the user it then
-	// runs as cannot reach into a directory below one of root's.
-	directory, err := os.MkdirTemp("", "muster-postgres-")
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	running := shared.server
+	if running == nil {
+		started, err := start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		running = started
+		if shared.used {
+			shared.server = started
+		} else {
+			t.Cleanup(func() {
+				if err := started.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	shared.count++
+	return createDatabase(t, running, fmt.Sprintf("test%d", shared.count))
+}
+
+func createDatabase(t testing.TB, running *server, name string) string {
+	t.Helper()
+	db, err := database.Open(t.Context(), running.dsn("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(directory); err != nil {
-			t.Error(err)
-		}
-	})
-	identity := postgresIdentity(t, directory)
+	defer db.Close() //nolint:errcheck // of no use any more
+	if err := db.For(t.Context()).Exec("CREATE DATABASE " + name).Error; err != nil {
+		t.Fatal(err)
+	}
+	return running.dsn(name)
+}
+
+// server is a running PostgreSQL.
+type server struct {
+	directory string
+	command   *exec.Cmd
+	output    bytes.Buffer // to be read after done
+	done      chan struct{}
+}
+
+func (s *server) dsn(database string) string {
+	dsn := url.URL{Scheme: "postgres", User: url.User("muster"), Path: "/" + database, RawQuery: url.Values{"host": {s.directory}}.Encode()}
+	return dsn.String()
+}
+
+func start(ctx context.Context) (*server, error) {
+	initdb, err := binary("initdb")
+	if err != nil {
+		return nil, err
+	}
+	postgres, err := binary("postgres")
+	if err != nil {
+		return nil, err
+	}
+	// Not below a directory of root's: PostgreSQL refuses to run as root, and
+	// the user it then runs as could not reach it.
+	directory, err := os.MkdirTemp("", "muster-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for postgres: %w", err)
+	}
+	identity, err := identityFor(directory)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(directory))
+	}
+	s := &server{directory: directory, done: make(chan struct{})}
 	data := filepath.Join(directory, "data")
 	run := func(name string, arguments ...string) *exec.Cmd {
 		command := exec.Command(name, arguments...)
-		command.Dir = directory
-		command.SysProcAttr = identity
+		command.Dir, command.SysProcAttr = directory, identity
 		return command
 	}
 	if out, err := run(initdb, "-D", data, "-U", "muster", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v: %s", err, out)
+		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(directory))
 	}
-	serve(t, run(postgres, "-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off"))
-	dsn := (&url.URL{Scheme: "postgres", User: url.User("muster"), Path: "/postgres", RawQuery: url.Values{"host": {directory}}.Encode()}).String()
-	awaitPostgres(t, dsn)
-	return dsn
-}
-
-func serve(t testing.TB, command *exec.Cmd) {
-	t.Helper()
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
+	s.command = run(postgres, "-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off")
+	s.command.Stdout, s.command.Stderr = &s.output, &s.output
+	if err := s.command.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), os.RemoveAll(directory))
 	}
-	done := make(chan struct{})
 	go func() {
-		_ = command.Wait() // killed or stopped below: its status says nothing
-		close(done)
+		_ = s.command.Wait() // its end was asked for: the status says nothing
+		close(s.done)
 	}()
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGINT) // fast shutdown: connections are cut
-		select {
-		case <-done:
-		case <-time.After(stopLimit):
-			_ = command.Process.Kill()
-			<-done
-			t.Error("postgres did not stop")
-		}
-		if t.Failed() {
-			t.Logf("postgres: %s", output.Bytes())
-		}
-	})
+	if err := s.await(ctx); err != nil {
+		return nil, errors.Join(err, s.stop(), fmt.Errorf("postgres said: %s", s.output.Bytes()))
+	}
+	return s, nil
 }
 
-func awaitPostgres(t testing.TB, dsn string) {
-	t.Helper()
+func (s *server) await(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, startLimit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startLimit, true, func(ctx context.Context) (bool, error) {
 		var db *database.DB
-		if db, last = database.Open(ctx, dsn); last != nil {
+		if db, last = database.Open(ctx, s.dsn("postgres")); last != nil {
 			return false, nil
 		}
 		return true, db.Close()
 	})
 	if err != nil {
-		t.Fatalf("postgres does not answer: %v: %v", err, last)
+		return errors.Join(fmt.Errorf("wait for postgres: %w", err), last)
 	}
+	return nil
 }
 
-// postgresBinary finds a program; Debian keeps the server's out of PATH.
-func postgresBinary(t testing.TB, name string) string {
-	t.Helper()
+// stop ends the server, with its connections, and removes its data.
+func (s *server) stop() error {
+	_ = s.command.Process.Signal(syscall.SIGINT) // fast shutdown; it may have ended already
+	var failure error
+	select {
+	case <-s.done:
+	case <-time.After(stopLimit):
+		_ = s.command.Process.Kill()
+		<-s.done
+		failure = errors.New("postgres did not stop")
+	}
+	return errors.Join(failure, os.RemoveAll(s.directory))
+}
+
+// binary finds a program; Debian keeps the server's out of PATH.
+func binary(name string) (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if err != nil {
-		t.Fatal(err)
+		return "", fmt.Errorf("look for %s: %w", name, err)
 	}
 	if len(found) > 0 {
-		return slices.Max(found)
+		return slices.Max(found), nil
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Fatalf("%s is not installed: run make setup, or install Debian's package postgresql", name)
+		return "", fmt.Errorf("%s is not installed: run make setup, or install Debian's package postgresql: %w", name, err)
 	}
-	return path
+	return path, nil
 }
 
-// postgresIdentity gives directory to the user that the server has to run as
-// when the tests run as root, and returns how to run as that user.
-func postgresIdentity(t testing.TB, directory string) *syscall.SysProcAttr {
-	t.Helper()
+// identityFor gives directory to the user that the server has to run as when
+// the tests run as root, and returns how to run as that user.
+func identityFor(directory string) (*syscall.SysProcAttr, error) {
 	attributes := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() != 0 {
-		return attributes
+		return attributes, nil
 	}
 	owner, err := user.Lookup("postgres")
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("find the user to run postgres as: %w", err)
 	}
-	uid, err := strconv.ParseUint(owner.Uid, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gid, err := strconv.ParseUint(owner.Gid, 10, 32)
-	if err != nil {
-		t.Fatal(err)
+	uid, uidErr := strconv.ParseUint(owner.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(owner.Gid, 10, 32)
+	if err := errors.Join(uidErr, gidErr); err != nil {
+		return nil, fmt.Errorf("read the ids of user postgres: %w", err)
 	}
 	if err := os.Chown(directory, int(uid), int(gid)); err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("give the directory to postgres: %w", err)
 	}
 	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return attributes
+	return attributes, nil
 }
