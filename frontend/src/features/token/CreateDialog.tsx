@@ -26,7 +26,7 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
   const admin = useMay('admin');
   const create = useMutation(createToken);
   const form = useForm({
-    initialValues: { description: '', clusterName: '', max: '', ttl: '86400' },
+    initialValues: { description: '', clusterName: '', max: '1', ttl: '86400' },
     validate: {
       clusterName: (value) => (clusterName.test(value.trim()) ? null : words.badName),
       max: (value) => (!value.trim() || /^[1-9]\d{0,5}$/.test(value.trim()) ? null : words.badMax),
@@ -37,7 +37,8 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
     description: values.description.trim() || undefined,
     ttlSeconds: Number(values.ttl),
     clusterName: values.clusterName.trim() || undefined,
-    maxClusters: values.max.trim() ? Number(values.max) : undefined,
+    // A token for one name needs no number; 0 is no limit.
+    maxClusters: values.clusterName.trim() ? undefined : Number(values.max.trim() || '0'),
   }));
   return (
     <Dialog onClose={onClose} wide title={create.data ? words.made : words.create}>

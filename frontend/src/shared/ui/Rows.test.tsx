@@ -1,0 +1,28 @@
+import { expect, it, vi } from 'vitest';
+import { click, render } from '@/test/render';
+import { type Column, Rows } from './Rows';
+
+interface Row { name: string; well: boolean }
+const columns: Column<Row>[] = [
+  { key: 'name', label: 'Name', sortable: true, card: 'title', cell: (row) => row.name },
+  { key: 'age', label: 'Age', cell: () => '2d' },
+];
+const rows = [{ name: 'a', well: true }, { name: 'b', well: false }];
+const show = (onSort?: (sort: string) => void) => render(
+  <Rows caption="Things" columns={columns} rows={rows} rowKey={(row) => row.name} note={(row) => (row.well ? null : 'because')} sort="name" onSort={onSort} />,
+);
+
+it('opens the reason under rows that are not well, without a click', async () => {
+  const place = await show();
+  const lines = [...place.querySelectorAll('tbody tr')].map((line) => line.textContent);
+  expect(lines).toEqual(['a2d', 'b2d', 'because']);
+});
+
+it('turns the order round, and says which it is', async () => {
+  const onSort = vi.fn();
+  const place = await show(onSort);
+  const head = place.querySelector('th');
+  expect(head?.getAttribute('aria-sort')).toBe('ascending');
+  await click(head?.querySelector('button'));
+  expect(onSort).toHaveBeenCalledWith('-name');
+});
