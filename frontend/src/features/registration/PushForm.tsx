@@ -1,8 +1,10 @@
 import { Button, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useExplain } from '@/api/errors';
+import type { Preflight } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
@@ -21,6 +23,8 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
   const [, navigate] = useLocation();
   const check = useMutation(preflight);
   const start = useMutation(startPush);
+  // The mutation forgets its answer while it asks again; the page keeps it in view.
+  const [report, setReport] = useState<Preflight>();
   const form = useForm({
     initialValues: { name: '', kubeconfig: '', provider: '', region: '', zones: '' },
     validate: {
@@ -28,13 +32,14 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
       kubeconfig: (value) => (value.trim() ? null : words.needed),
     },
   });
-  const report = check.data;
   const { name, kubeconfig, provider, region, zones } = form.values;
 
   const runCheck = (context?: string) => {
     if (form.validateField('kubeconfig').hasError) return;
     check.mutate({ kubeconfig, context, name: isClusterName(name.trim()) ? name.trim() : undefined }, {
+      onError: () => setReport(undefined),
       onSuccess: (result) => {
+        setReport(result);
         if (!name.trim()) form.setFieldValue('name', clusterNameFrom(result.context));
       },
     });
@@ -45,6 +50,7 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
   }, { onSuccess: (registration) => navigate(paths.registration(registration.id)) }));
   const edit = (text: string) => {
     form.setFieldValue('kubeconfig', text);
+    setReport(undefined);
     check.reset();
   };
 

@@ -23,7 +23,7 @@ export function CommandBlock({ text, secret = '', what }: { text: string; secret
     <figure className={styles['block']}>
       <pre className={styles['text']} aria-label={what} tabIndex={0}>{shown ? text : masked(text, secret)}</pre>
       <div className={styles['tools']}>
-        <CopyButton text={text} what={what} />
+        <CopyButton text={text} />
         {secret && (
           <Button
             variant="default" size="compact-sm" aria-pressed={shown} onClick={() => setShown(!shown)}
