@@ -22,6 +22,7 @@ CREATE TABLE audit (
     PRIMARY KEY (key, phase)
 );
 CREATE INDEX audit_by_object ON audit (kind, name, key);
+CREATE INDEX audit_by_actor ON audit (actor, key);
 
 -- The intents without an outcome, so that a start need not search for them.
 CREATE TABLE audit_open (

@@ -138,8 +138,8 @@ func (s store) add(ctx context.Context, rows []row) error {
 func (s store) closeOpen(ctx context.Context) (closed int64, err error) {
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
 		result := s.db.For(ctx).Exec(`INSERT INTO audit (key, phase, at_micros, actor, via, source, verb, kind, namespace, name, outcome, code, detail, duration_millis, request_id)
-			SELECT i.key, ?, i.at_micros, i.actor, i.via, i.source, i.verb, i.kind, i.namespace, i.name, ?, ?, i.detail, -1, i.request_id
-			FROM audit_open AS p JOIN audit AS i ON i.key = p.key AND i.phase = ?`, phaseOutcome, string(Unknown), codeStopped, phaseIntent)
+			SELECT key, ?, at_micros, actor, via, source, verb, kind, namespace, name, ?, ?, detail, -1, request_id
+			FROM audit WHERE key IN (SELECT key FROM audit_open) AND phase = ?`, phaseOutcome, string(Unknown), codeStopped, phaseIntent)
 		if result.Error != nil {
 			return result.Error
 		}
