@@ -28,7 +28,7 @@ export default function MoreSheet({ links, onClose }: MoreSheetProps) {
   const { user } = useSession();
   const signOut = useSignOut();
   return (
-    <Drawer.Root opened position="bottom" size="auto" onClose={onClose}>
+    <Drawer.Root classNames={{ content: styles['content'] }} opened position="bottom" size="auto" onClose={onClose}>
       <Drawer.Overlay />
       <Drawer.Content>
         <Drawer.Header role="presentation">

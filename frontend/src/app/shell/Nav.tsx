@@ -80,7 +80,7 @@ function NavLink({ entry, words }: { entry: Entry; words: AppWords }) {
   const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && location === paths.addCluster());
   const Icon = entry.icon;
   return (
-    <Link href={entry.href} className={styles['link']} aria-current={current ? 'page' : undefined}>
+    <Link href={entry.href} className={styles['link']} title={entry.label} aria-current={current ? 'page' : undefined}>
       <Icon size={20} stroke={1.75} />
       <span>{entry.label}</span>
       {entry.badge && <span className={styles['badge']} aria-label={words.waitingCount(Number(entry.badge))}>{entry.badge}</span>}

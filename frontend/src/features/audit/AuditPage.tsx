@@ -43,8 +43,8 @@ export default function AuditPage() {
     { key: 'object', label: words.object, cell: (entry) => <code>{entry.namespace ? `${entry.namespace}/` : ''}{entry.name || '–'}</code> },
     { key: 'actor', label: words.actor, cell: (entry) => entry.actor },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={tones[entry.outcome]}><span title={entry.outcome === 'unknown' ? words.outcomeHint : undefined}>{words.outcomes[entry.outcome]}</span></StateMark> },
-    { key: 'via', label: words.via, cell: (entry) => words.vias[entry.via] ?? entry.via },
-    { key: 'source', label: words.source, card: 'none', cell: (entry) => <code>{entry.source || '–'}</code> },
+    { key: 'via', label: words.via, minor: true, cell: (entry) => words.vias[entry.via] ?? entry.via },
+    { key: 'source', label: words.source, card: 'none', minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },
     { key: 'when', label: words.when, right: true, cell: (entry) => <Age at={entry.at} ago /> },
     {
       key: 'details', label: words.details, quiet: true, right: true, card: 'foot', cell: (entry) => (

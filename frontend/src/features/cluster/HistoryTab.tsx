@@ -21,7 +21,7 @@ export function HistoryTab({ name }: { name: string }) {
     { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{entry.verb} {entry.kind}{entry.name && entry.name !== name ? ` ${entry.name}` : ''}</> },
     { key: 'who', label: words.who, cell: (entry) => entry.actor },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={outcomeTones[entry.outcome]}>{words.outcomes[entry.outcome]}</StateMark> },
-    { key: 'from', label: words.from, cell: (entry) => <code>{entry.source || '–'}</code> },
+    { key: 'from', label: words.from, minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },
     { key: 'when', label: words.when, right: true, cell: (entry) => <Age at={entry.at} ago /> },
   ], [words, name]);
   return <Listing list={list} caption={words.tabs.history} columns={columns} rowKey={keyOf} empty={<Empty title={words.historyNoneTitle}>{words.historyNoneText}</Empty>} />;

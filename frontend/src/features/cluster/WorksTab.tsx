@@ -22,7 +22,7 @@ export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
     { key: 'target', label: words.object, card: 'title', cell: (work) => work.target || work.kind },
     { key: 'applied', label: words.state, card: 'corner', cell: (work) => <StateMark tone={work.applied ? 'ok' : work.reason ? 'bad' : 'busy'}>{work.applied ? words.applied : words.notApplied}</StateMark> },
     { key: 'health', label: words.health, cell: (work) => work.health || '–' },
-    { key: 'work', label: words.work, cell: (work) => <code>{work.name}</code> },
+    { key: 'work', label: words.work, minor: true, cell: (work) => <code>{work.name}</code> },
     { key: 'age', label: words.age, right: true, cell: (work) => <Age at={work.createdAt} /> },
   ], [words]);
   return (

@@ -37,7 +37,7 @@ export default function WaitingPage() {
     { key: 'state', label: words.state, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
     { key: 'stage', label: words.stage, cell: (row) => stageOf(row, words.stages) },
     { key: 'flavour', label: words.flavour, cell: (row) => words.flavours[row.flavour] },
-    { key: 'by', label: words.by, cell: (row) => row.createdBy || '–' },
+    { key: 'by', label: words.by, minor: true, cell: (row) => row.createdBy || '–' },
     { key: 'age', label: words.age, right: true, cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);
   const add = <Button component={Link} href={paths.addCluster()}>{words.title}</Button>;

@@ -33,7 +33,7 @@ export default function SessionListPage() {
   const columns: Column<Session>[] = [
     { key: 'agent', label: words.browser, card: 'title', cell: (session) => <span title={session.agent}>{name(session)}</span> },
     { key: 'address', label: words.address, cell: (session) => <code>{session.address}</code> },
-    { key: 'created', label: words.created, cell: (session) => <Age at={session.createdAt} ago /> },
+    { key: 'created', label: words.created, minor: true, cell: (session) => <Age at={session.createdAt} ago /> },
     { key: 'seen', label: words.seen, cell: (session) => <Age at={session.lastSeenAt} ago /> },
     {
       key: 'end', label: words.end, quiet: true, right: true, card: 'corner', cell: (session) => (session.current

@@ -38,7 +38,7 @@ function UserList() {
     { key: 'state', label: words.state, card: 'corner', cell: (user) => (user.disabled ? <StateMark tone="unknown">{words.disabled}</StateMark> : user.mustChangePassword ? <StateMark tone="warn">{words.mustChange}</StateMark> : <StateMark tone="ok">{words.active}</StateMark>) },
     { key: 'role', label: words.role, cell: (user) => words.roles[user.role] },
     { key: 'seen', label: words.seen, cell: (user) => <Age at={user.lastSeenAt} ago /> },
-    { key: 'age', label: words.age, right: true, cell: (user) => <Age at={user.createdAt} /> },
+    { key: 'age', label: words.age, right: true, minor: true, cell: (user) => <Age at={user.createdAt} /> },
     { key: 'actions', label: words.actions, quiet: true, right: true, card: 'foot', cell: (user) => <UserActions user={user} self={user.name === me} onReset={() => setSearch({ reset: user.name })} onDelete={() => setSearch({ delete: user.name })} /> },
   ], [words, me, setSearch]);
   const create = <Button leftSection={<IconPlus size={16} aria-hidden="true" />} onClick={() => setSearch({ create: '1' })}>{words.create}</Button>;

@@ -19,9 +19,9 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const words = useWords(uiWords);
   return (
-    <Modal.Root opened onClose={onClose} size={wide ? 680 : 460} transitionProps={{ transition: 'fade', duration: 120 }}>
+    <Modal.Root classNames={{ content: styles['content'] }} opened onClose={onClose} size={wide ? 680 : 460} transitionProps={{ transition: 'fade', duration: 120 }}>
       <Modal.Overlay />
-      <Modal.Content className={styles['content']}>
+      <Modal.Content>
         {/* A header element outside of main would be the page's banner. */}
         <Modal.Header className={styles['header']} role="presentation">
           <Modal.Title className={styles['title']}>{title}</Modal.Title>

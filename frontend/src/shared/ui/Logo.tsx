@@ -10,7 +10,7 @@ export function Logo() {
         <rect x="2" y="13" width="9" height="9" rx="2" opacity=".45" />
         <rect x="13" y="2" width="9" height="9" rx="2" opacity=".2" />
       </svg>
-      Muster
+      <span>Muster</span>
     </span>
   );
 }

@@ -11,6 +11,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   sortable?: boolean;
   right?: boolean;
+  /** The column goes first when the table has little room. */
+  minor?: boolean;
   /** The column explains itself: its label is for those who do not see it. */
   quiet?: boolean;
   card?: 'title' | 'corner' | 'line' | 'text' | 'foot' | 'none';
@@ -62,7 +64,7 @@ function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string | u
   const words = useWords(uiWords);
   const direction = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : undefined;
   return (
-    <th scope="col" aria-sort={direction} data-right={column.right || undefined}>
+    <th scope="col" aria-sort={direction} data-right={column.right || undefined} data-minor={column.minor || undefined}>
       {column.sortable && onSort ? (
         <button type="button" className={styles['sort']} title={words.sortBy(column.label)} onClick={() => onSort(direction === 'ascending' ? `-${column.key}` : column.key)}>
           {column.label}
@@ -86,7 +88,7 @@ const Row = memo(function Row<T>({ row, columns, note, dim }: RowProps<T>) {
   return (
     <>
       <tr ref={ref} data-noted={text ? true : undefined} data-dim={dim?.(row) || undefined}>
-        {columns.map((column) => <td key={column.key} data-right={column.right || undefined}>{column.cell(row)}</td>)}
+        {columns.map((column) => <td key={column.key} data-right={column.right || undefined} data-minor={column.minor || undefined}>{column.cell(row)}</td>)}
       </tr>
       {text && <tr className={styles['note']}><td colSpan={columns.length}>{text}</td></tr>}
     </>
