@@ -1,0 +1,204 @@
+package propagation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"muster.dev/muster/backend/apis"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+)
+
+// Reasons of Events about the rights of the proxy (contract section 3.8).
+const (
+	eventImpersonation       = "SyncImpersonationConfigSucceed"
+	eventImpersonationFailed = "SyncImpersonationConfigFailed"
+)
+
+// ImpersonationReconciler keeps, in every member with an impersonating account,
+// the rights of that account in step with the hub's roles: it may act for those
+// who may use the cluster's proxy (contract section 8.5). It writes two Works a
+// Cluster.
+type ImpersonationReconciler struct {
+	hub    client.Client
+	live   client.Reader
+	events events.EventRecorder
+
+	mu   sync.Mutex
+	last grants
+	// kept holds, by Cluster, what its Works say. A Work that was deleted since is
+	// not made again.
+	kept map[types.UID][sha256.Size]byte
+}
+
+// NewImpersonationReconciler returns the reconciler. live reads from the API
+// itself.
+func NewImpersonationReconciler(hub client.Client, live client.Reader, recorder events.EventRecorder) *ImpersonationReconciler {
+	return &ImpersonationReconciler{hub: hub, live: live, events: recorder, kept: map[types.UID][sha256.Size]byte{}}
+}
+
+// SetupWithManager starts the reconciler with the manager.
+func (r *ImpersonationReconciler) SetupWithManager(m ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(m).Named("impersonation").
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.affected)).
+		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(r.affected)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(r)
+}
+
+func clusterOfSpace(_ context.Context, space client.Object) []reconcile.Request {
+	cluster, ok := apis.ClusterOfExecutionSpace(space.GetName())
+	if !ok || space.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
+}
+
+// affected are the Clusters whose rights a change of the hub's roles changes:
+// most changes concern none.
+func (r *ImpersonationReconciler) affected(ctx context.Context, _ client.Object) []reconcile.Request {
+	now, err := r.grants(ctx)
+	if err != nil {
+		return nil // the cache is stopping
+	}
+	r.mu.Lock()
+	before := r.last
+	r.last = now
+	r.mu.Unlock()
+	var clusters clusterv1alpha1.ClusterList
+	if err := r.hub.List(ctx, &clusters); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range clusters.Items {
+		if name := clusters.Items[i].Name; !before.of(name).equal(now.of(name)) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+	}
+	return requests
+}
+
+func (r *ImpersonationReconciler) grants(ctx context.Context) (grants, error) {
+	var roles rbacv1.ClusterRoleList
+	if err := r.hub.List(ctx, &roles); err != nil {
+		return grants{}, fmt.Errorf("list cluster roles: %w", err)
+	}
+	var bindings rbacv1.ClusterRoleBindingList
+	if err := r.hub.List(ctx, &bindings); err != nil {
+		return grants{}, fmt.Errorf("list cluster role bindings: %w", err)
+	}
+	return findGrants(roles.Items, bindings.Items), nil
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *ImpersonationReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var cluster clusterv1alpha1.Cluster
+	if err := r.hub.Get(ctx, request.NamespacedName, &cluster); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if cluster.DeletionTimestamp != nil || cluster.Spec.ImpersonatorSecretRef == nil {
+		r.forget(cluster.UID)
+		return ctrl.Result{}, nil
+	}
+	granted, err := r.grants(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	role := impersonatorRole(granted.of(cluster.Name))
+	binding := impersonatorBinding(cluster.Spec.ImpersonatorSecretRef.Namespace)
+	digest, err := digestOf(role.Rules, binding.Subjects)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if r.keeps(cluster.UID, digest) {
+		return ctrl.Result{}, nil
+	}
+	for kind, object := range map[string]client.Object{"ClusterRole": role, "ClusterRoleBinding": binding} {
+		ready, err := r.ensure(ctx, &cluster, kind, object)
+		if err != nil {
+			r.events.Eventf(&cluster, nil, corev1.EventTypeWarning, eventImpersonationFailed, "Sync", "the rights of the proxy's account could not be sent")
+			return ctrl.Result{}, fmt.Errorf("send rights of the proxy to cluster %s: %w", cluster.Name, err)
+		}
+		if !ready {
+			return ctrl.Result{}, nil // the namespace's event leads on
+		}
+	}
+	r.keep(cluster.UID, digest)
+	r.events.Eventf(&cluster, nil, corev1.EventTypeNormal, eventImpersonation, "Sync", "the rights of the proxy's account were sent")
+	return ctrl.Result{}, nil
+}
+
+// ensure writes one Work. It is not ready while there is no namespace for it.
+func (r *ImpersonationReconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, kind string, object client.Object) (ready bool, err error) {
+	wanted, err := clusterWork(cluster, object, kind)
+	if err != nil {
+		return false, err
+	}
+	err = r.hub.Create(ctx, wanted.DeepCopy())
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return false, nil
+	case !apierrors.IsAlreadyExists(err):
+		return false, err
+	}
+	var stored workv1alpha1.Work
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &stored); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if stored.DeletionTimestamp != nil {
+		return false, nil
+	}
+	if sameTask(&stored, wanted) {
+		return true, nil
+	}
+	stored.Spec.Workload = wanted.Spec.Workload
+	stored.OwnerReferences = wanted.OwnerReferences
+	return true, r.hub.Update(ctx, &stored)
+}
+
+func digestOf(parts ...any) ([sha256.Size]byte, error) {
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("encode rights of the proxy: %w", err)
+	}
+	return sha256.Sum256(data), nil
+}
+
+func (r *ImpersonationReconciler) keeps(cluster types.UID, digest [sha256.Size]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept, ok := r.kept[cluster]
+	return ok && kept == digest
+}
+
+func (r *ImpersonationReconciler) keep(cluster types.UID, digest [sha256.Size]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept[cluster] = digest
+}
+
+func (r *ImpersonationReconciler) forget(cluster types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.kept, cluster)
+}

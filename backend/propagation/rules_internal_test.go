@@ -1,0 +1,128 @@
+package propagation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+)
+
+// TestWorkName uses names that clients of the field computed.
+func TestWorkName(t *testing.T) {
+	for want, object := range map[string][3]string{
+		"nginx-687f7fb96f":                {"default", "nginx", "Deployment"},
+		"karmada-impersonator-7cbb6bd5c9": {"", "karmada-impersonator", "ClusterRole"},
+		"karmada-impersonator-84f8c8f8c6": {"", "karmada-impersonator", "ClusterRoleBinding"},
+		"shop-55c4c4674c":                 {"", "shop", "Namespace"},
+		"web-7b7cc5b9ff":                  {"default", "web", "Deployment"},
+	} {
+		if got := WorkName(object[0], object[1], object[2]); got != want {
+			t.Errorf("%v: %s, want %s", object, got, want)
+		}
+	}
+	if got := WorkName("", "system:Node", "ClusterRole"); got[:len("system.node-")] != "system.node-" {
+		t.Errorf("colons and capitals: %s", got)
+	}
+}
+
+func role(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
+	return rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+}
+
+func proxyRule(group, resource string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
+}
+
+func bound(roleName string, who ...rbacv1.Subject) rbacv1.ClusterRoleBinding {
+	return rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: roleName}, Subjects: who}
+}
+
+func who(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
+
+func TestFindGrants(t *testing.T) {
+	roles := []rbacv1.ClusterRole{
+		role("admin", proxyRule("*", "*")),
+		role("proxy", proxyRule("cluster.karmada.io", "clusters/proxy")),
+		role("proxies", proxyRule("cluster.karmada.io", "*/proxy")),
+		role("one", proxyRule("cluster.karmada.io", "clusters/proxy", "m1", "m2")),
+		role("search", proxyRule("search.karmada.io", "proxying/proxy")),
+		role("reader", proxyRule("cluster.karmada.io", "clusters")),
+		role("pods", proxyRule("", "pods/proxy")),
+		role("nothing", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}}),
+		role("unused", proxyRule("*", "*")),
+	}
+	bindings := []rbacv1.ClusterRoleBinding{
+		bound("admin", who("Group", "system:masters"), who("User", "system:admin")),
+		bound("proxy", who("User", "ann"), who("ServiceAccount", "robot")),
+		bound("proxies", who("User", "bob"), who("User", "ann")),
+		bound("one", who("User", "jane"), who("Group", "team")),
+		bound("search", who("User", "finder")),
+		bound("reader", who("User", "reader")),
+		bound("pods", who("User", "kubelet")),
+		bound("nothing", who("User", "nobody")),
+		bound("missing", who("User", "ghost")),
+		{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "admin"}, Subjects: []rbacv1.Subject{who("User", "local")}},
+	}
+	got := findGrants(roles, bindings)
+	users := []string{"ann", "bob", "finder", "system:admin"}
+	want := map[string]subjects{
+		"m1": {users: []string{"ann", "bob", "finder", "jane", "system:admin"}, groups: []string{"system:masters", "team"}, accounts: []string{"robot"}},
+		"m3": {users: users, groups: []string{"system:masters"}, accounts: []string{"robot"}},
+	}
+	for cluster, expected := range want {
+		if diff := cmp.Diff(expected, got.of(cluster), cmp.AllowUnexported(subjects{})); diff != "" {
+			t.Errorf("%s: %s", cluster, diff)
+		}
+	}
+	if !got.of("m1").equal(got.of("m2")) || got.of("m1").equal(got.of("m3")) {
+		t.Error("clusters that one role names are not told apart from the others")
+	}
+}
+
+// TestImpersonatorRoleNamesEverybody: a rule without names would let the account
+// act for anybody, administrators of the member included.
+func TestImpersonatorRoleNamesEverybody(t *testing.T) {
+	for name, granted := range map[string]subjects{
+		"nobody": {}, "users": {users: []string{"ann"}}, "groups": {groups: []string{"team"}},
+		"all": {users: []string{"ann"}, groups: []string{"team"}, accounts: []string{"robot"}},
+	} {
+		rules := impersonatorRole(granted).Rules
+		if rules == nil {
+			t.Errorf("%s: the rules would be left out of the manifest", name)
+		}
+		for _, rule := range rules {
+			if len(rule.ResourceNames) == 0 || len(rule.Verbs) != 1 || rule.Verbs[0] != "impersonate" {
+				t.Errorf("%s: %+v", name, rule)
+			}
+		}
+	}
+}
+
+func TestClusterWork(t *testing.T) {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member3", UID: types.UID("u")}}
+	work, err := clusterWork(cluster, impersonatorBinding("karmada-cluster"), "ClusterRoleBinding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if work.Namespace != "karmada-es-member3" || work.Name != "karmada-impersonator-84f8c8f8c6" || len(work.OwnerReferences) != 1 || work.OwnerReferences[0].UID != "u" {
+		t.Errorf("%+v", work.ObjectMeta)
+	}
+	completed := work.DeepCopy()
+	completed.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"labels":{"work.karmada.io/permanent-id":"x"}},
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"karmada-impersonator"},
+		"subjects":[{"kind":"ServiceAccount","namespace":"karmada-cluster","name":"karmada-impersonator"}]}`)
+	if !sameTask(work, completed) {
+		t.Error("what admission completed counts as a change")
+	}
+	other, err := clusterWork(cluster, impersonatorBinding("elsewhere"), "ClusterRoleBinding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sameTask(work, other) {
+		t.Error("another namespace does not count as a change")
+	}
+}
