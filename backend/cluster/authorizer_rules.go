@@ -12,8 +12,8 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
-// access is one line of what an identity may do.
-type access struct {
+// permission is one line of what an identity may do.
+type permission struct {
 	group, resource, subresource string
 	verbs                        string // one space between
 	// where says whether namespace and name are right. A create has no name yet:
@@ -54,9 +54,9 @@ func knownNamespace(cluster, _, name string) bool {
 
 const interpreters = "config.karmada.io"
 
-// agentAccesses is contract section 7.2, plus the agent's own Cluster, which it
+// agentRights is contract section 7.2, plus the agent's own Cluster, which it
 // may change and delete (sections 6.7 and 7.1).
-var agentAccesses = []access{
+var agentRights = []permission{
 	{clusterv1alpha1.GroupName, "clusters", "", "list watch", anyOrOwn},
 	{clusterv1alpha1.GroupName, "clusters", "", "create", anywhere},
 	{clusterv1alpha1.GroupName, "clusters", "", "get update delete", ownCluster},
@@ -76,7 +76,7 @@ var agentAccesses = []access{
 
 // agentMay says whether the agent of a cluster may do something.
 func agentMay(cluster string, a authorizer.Attributes) bool {
-	for _, line := range agentAccesses {
+	for _, line := range agentRights {
 		if line.covers(a) && line.where(cluster, a.GetNamespace(), a.GetName()) {
 			return true
 		}
@@ -84,7 +84,7 @@ func agentMay(cluster string, a authorizer.Attributes) bool {
 	return false
 }
 
-func (l access) covers(a authorizer.Attributes) bool {
+func (l permission) covers(a authorizer.Attributes) bool {
 	if l.group != a.GetAPIGroup() || l.resource != a.GetResource() || l.subresource != a.GetSubresource() {
 		return false
 	}

@@ -72,8 +72,10 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello) (t
 	if apierrors.IsNotFound(err) {
 		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 		describe(made, h)
-		err := sameClusterFault(l.hub.Create(ctx, made))
-		return made.UID, err
+		if err := sameClusterFault(l.hub.Create(ctx, made)); err != nil {
+			return "", err
+		}
+		return made.UID, l.awaitCached(ctx, name)
 	}
 	if err != nil {
 		return "", err
@@ -88,6 +90,18 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello) (t
 	describe(wanted, h)
 	return stored.UID, sameClusterFault(kube.Patch(ctx, l.hub, &stored, wanted))
 }
+
+// awaitCached returns once the hub's cache shows a Cluster that was just made:
+// whoever handles the link next reads it there.
+func (l *Liveness) awaitCached(ctx context.Context, name string) error {
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, cacheLimit, true, func(ctx context.Context) (bool, error) {
+		err := l.hub.Get(ctx, client.ObjectKey{Name: name}, new(clusterv1alpha1.Cluster))
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
+// cacheLimit bounds how far the hub's cache may be behind its store.
+const cacheLimit = 5 * time.Second
 
 // adoptable says whether the agent may speak for a Cluster that exists.
 func adoptable(c *clusterv1alpha1.Cluster, h agentapi.Hello) error {
