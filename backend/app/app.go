@@ -1,0 +1,170 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/database"
+	"muster.dev/muster/backend/live"
+	"muster.dev/muster/migrations"
+)
+
+const databaseStartLimit = 30 * time.Second
+
+// App is the hub: everything in one process.
+type App struct {
+	config Config
+	lock   *lock
+	db     *database.DB
+	plane  *controlplane.Embedded
+
+	live   *live.Hub
+	audit  *audit.Service
+	access *access.Service
+
+	// What the control plane asks before there is a control plane to answer from.
+	authorizer *cluster.Authorizer
+	admission  *cluster.Admission
+	hub        atomic.Pointer[hub]
+
+	first         firstRun
+	dashboardPort string
+	serving       chan struct{}
+}
+
+// New prepares a hub: it takes the data directory and the ports, and brings the
+// database up to date. Start serves. Log lines go to logs.
+func New(config Config, logs io.Writer) (_ *App, err error) {
+	startLogging(logs, config.LogLevel)
+	a := &App{config: config, live: newLive(), authorizer: cluster.NewAuthorizer(), admission: cluster.NewAdmission(), serving: make(chan struct{})}
+	if err := config.prepareDataDir(); err != nil {
+		return nil, err
+	}
+	if a.lock, err = acquireLock(config.DataDir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.release())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), databaseStartLimit)
+	defer cancel()
+	if err := a.openDatabase(ctx); err != nil {
+		return nil, err
+	}
+	if a.plane, err = controlplane.NewEmbedded(a.planeOptions()); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *App) openDatabase(ctx context.Context) (err error) {
+	if a.db, err = database.Open(ctx, a.config.Database); err != nil {
+		return err
+	}
+	if err := a.db.Migrate(ctx, migrations.FS); err != nil {
+		return err
+	}
+	a.audit = audit.NewService(a.db, a.live)
+	a.access = access.NewService(access.Options{DB: a.db, Audit: a.audit, Live: a.live})
+	if _, err := a.audit.MarkOpenUnknown(ctx); err != nil {
+		return fmt.Errorf("mark the last run's open audit entries: %w", err)
+	}
+	return nil
+}
+
+func (a *App) release() (err error) {
+	if a.db != nil {
+		err = a.db.Close()
+	}
+	return errors.Join(err, a.lock.release())
+}
+
+// Serving is closed once everything serves.
+func (a *App) Serving() <-chan struct{} { return a.serving }
+
+// RegisterCommand is the complete register command with the first run's token.
+func (a *App) RegisterCommand() string { return a.first.register }
+
+// Start serves until ctx ends. The control plane starts first and stops last.
+func (a *App) Start(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, a.release()) }()
+	group, above := errgroup.WithContext(ctx)
+	below, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopPlane()
+	plane := make(chan error, 1)
+	group.Go(func() error {
+		go func() { plane <- a.plane.Start(below) }()
+		select {
+		case err := <-plane:
+			plane <- err
+			return err
+		case <-above.Done():
+			return nil
+		}
+	})
+	group.Go(func() error {
+		select {
+		case <-a.plane.Serving():
+			return a.startAbove(above)
+		case <-above.Done():
+			return nil
+		}
+	})
+	err = group.Wait()
+	stopPlane()
+	return errors.Join(err, <-plane)
+}
+
+// startAbove runs what stands on the control plane: controllers, then the web
+// server, which stops first.
+func (a *App) startAbove(ctx context.Context) error {
+	lower, stopLower := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLower()
+	hub, err := a.newHub()
+	if err != nil {
+		return err
+	}
+	group, inner := errgroup.WithContext(lower)
+	group.Go(func() error { return hub.start(inner) })
+	group.Go(func() error {
+		defer stopLower()
+		if err := hub.wait(inner); err != nil {
+			return err
+		}
+		a.hub.Store(hub)
+		if err := a.firstRun(inner, hub); err != nil {
+			return err
+		}
+		server, err := a.newServer(hub)
+		if err != nil {
+			return err
+		}
+		if _, port, err := net.SplitHostPort(server.Address().String()); err == nil {
+			a.dashboardPort = port
+		}
+		close(a.serving)
+		slog.Info("hub serving", "address", a.config.Advertise)
+		serverContext, stopServer := context.WithCancel(ctx)
+		defer stopServer()
+		defer context.AfterFunc(inner, stopServer)()
+		return server.Start(serverContext)
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

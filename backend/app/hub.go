@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/controlplane/registry"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/propagation"
+	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/tunnel"
+)
+
+const (
+	readyPoll  = 5 * time.Millisecond
+	readyLimit = time.Minute
+)
+
+// hub is what stands on a serving control plane.
+type hub struct {
+	manager       ctrl.Manager
+	tokens        *token.Watch
+	tokenService  *token.Service
+	registrations *cluster.Registrations
+	clusters      *cluster.Service
+	link          *tunnel.Link
+	proxy         registry.ProxyFunc
+	parts         []part
+}
+
+// part is anything of the hub that runs.
+type part interface {
+	Start(ctx context.Context) error
+}
+
+func newLive() *live.Hub {
+	hub := live.NewHub()
+	for topic, role := range map[string]access.Role{
+		"clusters": access.RoleViewer, "registrations": access.RoleViewer, "registrations/": access.RoleViewer,
+		token.Topic: access.RoleOperator, "audit": access.RoleViewer, "users": access.RoleAdmin,
+	} {
+		hub.Handle(topic, string(role))
+	}
+	return hub
+}
+
+// newHub builds domains and controllers; nothing runs yet.
+func (a *App) newHub() (*hub, error) {
+	config := a.plane.Config()
+	manager, err := kube.NewManager(config, slog.Default())
+	if err != nil {
+		return nil, err
+	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("build hub client: %w", err)
+	}
+	purger, err := kube.NewPurger(config)
+	if err != nil {
+		return nil, err
+	}
+	impersonator := kube.NewImpersonator(config, kube.ImpersonatorOptions{})
+	clients := func(actor access.Actor) (client.Client, error) { return impersonator.As(actor) }
+	members := kube.NewMembers(manager.GetAPIReader(), clock.RealClock{})
+
+	h := &hub{manager: manager}
+	h.tokens = token.NewWatch(clientset, a.live, func(ctx context.Context, id string) { h.registrations.TokenRevoked(ctx, id) })
+	h.registrations = cluster.NewRegistrations(cluster.RegistrationOptions{DB: a.db, Live: a.live, Tokens: h.tokens})
+	h.tokenService = token.NewService(token.Options{Clients: clients, Audit: a.audit, Hub: token.Hub{Address: a.config.Advertise, CA: a.plane.CA()}})
+	var clusters atomic.Pointer[cluster.Service]
+	liveness, err := cluster.SetupWithManager(manager, cluster.ControllerDeps{
+		Members: members, Purger: purger, Stages: h.registrations, Authorizer: a.authorizer, Admission: a.admission,
+		Changed: func(name string) {
+			if service := clusters.Load(); service != nil {
+				service.LinkChanged(name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := propagation.SetupWithManager(manager, propagation.Deps{Members: members}); err != nil {
+		return nil, err
+	}
+	h.clusters = cluster.NewService(cluster.ServiceOptions{
+		Cache: manager.GetCache(), Hub: manager.GetClient(), Clients: clients, Audit: a.audit, Live: a.live,
+		Tokens: h.tokenService, Registrations: h.registrations, Link: liveness.Link, Policy: a.addressPolicy(),
+	})
+	clusters.Store(h.clusters)
+	h.link = tunnel.NewLink(tunnel.Options{
+		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Version: a.config.Version, Log: slog.Default(),
+	})
+	h.proxy = tunnel.NewProxy(members).Handler
+	h.parts = []part{manager, h.tokens, h.registrations, h.clusters, h.link, a.access}
+	return h, nil
+}
+
+// addressPolicy keeps REST from making the hub dial itself.
+func (a *App) addressPolicy() cluster.AddressPolicy {
+	policy := cluster.AddressPolicy{Allow: a.config.AllowMemberCIDRs}
+	for _, address := range []string{a.config.Listen, a.config.DashboardListen} {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			continue
+		}
+		if number, err := strconv.ParseUint(port, 10, 16); err == nil {
+			policy.OwnPorts = append(policy.OwnPorts, uint16(number))
+		}
+	}
+	return policy
+}
+
+// start runs every part until ctx ends.
+func (h *hub) start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range h.parts {
+		group.Go(func() error { return part.Start(ctx) })
+	}
+	return group.Wait()
+}
+
+// wait returns once every cache is filled and links are accepted.
+func (h *hub) wait(ctx context.Context) error {
+	if !h.manager.GetCache().WaitForCacheSync(ctx) {
+		return errors.New("the controllers' caches could not be filled")
+	}
+	ticker, limit := time.NewTicker(readyPoll), time.NewTimer(readyLimit)
+	defer ticker.Stop()
+	defer limit.Stop()
+	for {
+		err := errors.Join(h.link.Ready(), h.tokens.Ready())
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-limit.C:
+			return fmt.Errorf("start the hub: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"net/http"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"muster.dev/muster/backend/agentapi"
+	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/deploy"
+)
+
+// planeOptions hang what the domains decide into the API server.
+func (a *App) planeOptions() controlplane.Options {
+	return controlplane.Options{
+		DataDir:     a.config.DataDir,
+		Listen:      a.config.Listen,
+		Advertise:   a.config.Advertise,
+		CertHosts:   a.config.CertHosts,
+		CRDs:        deploy.CRDs(),
+		Audit:       audit.NewBackend(a.audit),
+		AuditPolicy: audit.Policy{},
+		Authorizers: []authorizer.Authorizer{a.authorizer},
+		Admission:   []controlplane.Admission{a.admission, policy.NewAdmission()},
+		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link)},
+		Middleware:  cluster.Observe(lateTokens{a}, lateStages{a}),
+		Proxy:       a.proxy,
+	}
+}

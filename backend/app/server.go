@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	apidocs "muster.dev/muster/api-docs"
+	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/httpapi"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/token"
+	"muster.dev/muster/frontend"
+)
+
+// newServer builds the dashboard's web server with the routes of every domain.
+func (a *App) newServer(h *hub) (*httpapi.Server, error) {
+	certFile, keyFile := a.config.TLSCert, a.config.TLSKey
+	if certFile == "" {
+		certFile, keyFile = a.plane.PKI().ServingCertFile(), a.plane.PKI().ServingKeyFile()
+	}
+	certificate, err := loadCertificate(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	dashboard, err := fs.Sub(frontend.FS, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("open the built dashboard: %w", err)
+	}
+	about, err := a.about()
+	if err != nil {
+		return nil, err
+	}
+	users := access.NewHandler(a.access, a.origins)
+	tokens := token.NewHandler(h.tokenService, a.live)
+	clusters := cluster.NewHandler(h.clusters, a.audit, about)
+	records := audit.NewHandler(a.audit)
+	changes := live.NewHandler(a.live, a.peer, a.origins)
+	return httpapi.New(httpapi.Options{
+		Listen:       a.config.DashboardListen,
+		Certificate:  certificate.get,
+		SPA:          dashboard,
+		Swagger:      apidocs.Swagger,
+		Metrics:      kube.Metrics(),
+		Ready:        a.plane.Ready,
+		Authenticate: users.Authenticate(),
+		Public: func(r *gin.RouterGroup) {
+			users.Public(r)
+			changes.Public(r)
+			clusters.Public(r.Group("", users.Identify))
+		},
+		Private: func(r *gin.RouterGroup) {
+			users.Routes(r)
+			tokens.Routes(r)
+			clusters.Routes(r)
+			records.Routes(r)
+			changes.Routes(r)
+		},
+	})
+}
+
+// about is what REST says about this hub.
+func (a *App) about() (cluster.About, error) {
+	pins, err := token.CAPins(a.plane.CA())
+	if err != nil {
+		return cluster.About{}, err
+	}
+	return cluster.About{
+		Version: a.config.Version, HubAddress: a.config.Advertise, CAPins: pins, AgentImage: a.config.AgentImage,
+		FirstRun: func(ctx context.Context) bool {
+			first, err := a.access.FirstRun(ctx)
+			return err == nil && first
+		},
+	}, nil
+}
+
+// origins are the exact origins that browsers may open the dashboard under.
+func (a *App) origins() []string {
+	_, port, err := net.SplitHostPort(a.dashboardURL()[len("https://"):])
+	if err != nil {
+		return a.config.Origins
+	}
+	origins := append([]string{a.dashboardURL()}, a.config.Origins...)
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(a.config.Advertise); err == nil {
+		hosts = append(hosts, host)
+	}
+	for _, host := range hosts {
+		origins = append(origins, "https://"+net.JoinHostPort(host, port))
+	}
+	return origins
+}
+
+// peer is who asks for a live ticket.
+func (a *App) peer(c *gin.Context) live.Peer {
+	current, _ := access.SessionFrom(c.Request.Context())
+	return peer{service: a.access, id: current.Session.ID, role: current.User.Role}
+}
+
+type peer struct {
+	service *access.Service
+	id      string
+	role    access.Role
+}
+
+// Allowed implements live.Peer.
+func (p peer) Allowed(role string) bool { return p.role.Includes(access.Role(role)) }
+
+// Valid implements live.Peer.
+func (p peer) Valid(ctx context.Context) bool { return p.service.SessionValid(ctx, p.id) }
+
+// Ended implements live.Peer.
+func (p peer) Ended() <-chan struct{} { return p.service.Ended(p.id) }
+
+// firstRun makes the first administrator and the first join token. Both secrets
+// are kept in memory for Welcome, and nowhere else.
+func (a *App) firstRun(ctx context.Context, h *hub) error {
+	password, created, err := a.access.EnsureFirstAdmin(ctx)
+	if err != nil {
+		return fmt.Errorf("make the first administrator: %w", err)
+	}
+	if !created {
+		return nil
+	}
+	a.first.password = password
+	id, secret := token.Generate()
+	spec := token.Spec{Description: "made at the first start", TTL: token.DefaultTTL, MaxClusters: 1}
+	if err := h.manager.GetClient().Create(ctx, spec.Secret(id, secret, time.Now())); err != nil {
+		return fmt.Errorf("make the first join token: %w", err)
+	}
+	pins, err := token.CAPins(a.plane.CA())
+	if err != nil {
+		return err
+	}
+	a.first.register = token.RegisterCommand(a.config.Advertise, id+"."+secret, pins)
+	return nil
+}
