@@ -109,6 +109,9 @@ func Join(ctx context.Context, request JoinRequest) (*clusterv1alpha1.Cluster, e
 	}
 	cluster, err := run.all(ctx)
 	if err == nil {
+		err = ctx.Err() // cancelled during the last step: whoever asked does not want it
+	}
+	if err == nil {
 		return cluster, nil
 	}
 	if left := run.undo.rollback(ctx, run.Progress); len(left) > 0 {

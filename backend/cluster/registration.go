@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -120,9 +121,11 @@ type Registration struct {
 	Labels map[string]string `json:"-"`
 	// Placement is what the wizard said about the cluster.
 	Placement placement `json:"-"`
-	stamped   bool      // Labels are on the Cluster
-	logged    int       // lines of Log that are stored
-	logBase   int       // lines that came before Log
+	// Target is the way to a push member, for a clean-up after a crash.
+	Target  memberTarget `json:"-"`
+	stamped bool         // Labels are on the Cluster
+	logged  int          // lines of Log that are stored
+	logBase int          // lines that came before Log
 }
 
 // placement is where a cluster runs, as the wizard was told.
@@ -203,7 +206,7 @@ func (r *Registration) advance(name string, e StageEvent, now time.Time) bool {
 	}
 	r.adapt(name)
 	at := r.stage(name)
-	if at < 0 {
+	if at < 0 || name == StageToken && r.Stages[at].State == StageFailed && !aboutSecret(r.Stages[at].Code) {
 		return false
 	}
 	changed := r.revive()
@@ -225,6 +228,13 @@ func (r *Registration) advance(name string, e StageEvent, now time.Time) bool {
 	r.settle()
 	r.UpdatedAt = now
 	return true
+}
+
+// aboutSecret says whether a code is about the token itself. Only such a failure
+// is mended by the token being accepted: one that was refused for what was asked
+// with it had been accepted too.
+func aboutSecret(code string) bool {
+	return code == CodeTokenUnknown || code == CodeTokenSecret || code == CodeTokenExpired
 }
 
 // revive makes a failed registration run again.
@@ -271,21 +281,19 @@ func (r *Registration) fail(name string, f Failure, now time.Time) bool {
 	if r.final() || at < 0 || r.Stages[at].State == StageDone {
 		return false
 	}
+	advice := Advise(f.Code)
+	f.Cause, f.Fix = plainText(cmp.Or(f.Cause, advice.Cause)), plainText(cmp.Or(f.Fix, advice.Fix))
+	if stage := r.Stages[at]; stage.State == StageFailed && stage.Code == f.Code && stage.Cause == f.Cause {
+		return false
+	}
 	for i := range r.Stages {
 		if i != at && r.Stages[i].State != StageDone {
 			r.Stages[i] = Stage{Name: r.Stages[i].Name, State: StagePending}
 		}
 	}
-	advice := Advise(f.Code)
-	if f.Cause == "" {
-		f.Cause = advice.Cause
-	}
-	if f.Fix == "" {
-		f.Fix = advice.Fix
-	}
 	r.Stages[at] = Stage{
 		Name: name, State: StageFailed, At: &now, Source: plainText(f.Source),
-		Code: f.Code, Cause: plainText(f.Cause), Fix: plainText(f.Fix),
+		Code: f.Code, Cause: f.Cause, Fix: f.Fix,
 	}
 	r.State, r.UpdatedAt = RegistrationFailed, now
 	return true
@@ -325,6 +333,9 @@ func (r *Registration) expire(now time.Time) bool {
 // note adds a line to the log.
 func (r *Registration) note(line string, now time.Time) {
 	r.Log = append(r.Log, LogLine{At: now, Line: plainText(line)})
+	if extra := len(r.Log) - 2*maxLog; extra > 0 {
+		r.Log, r.logBase = slices.Clone(r.Log[extra:]), r.logBase+extra
+	}
 	r.UpdatedAt = now
 }
 

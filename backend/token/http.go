@@ -43,7 +43,7 @@ type NewToken struct {
 func (n NewToken) spec() Spec {
 	spec := Spec{Description: n.Description, TTL: DefaultTTL, ClusterName: n.ClusterName, MaxClusters: 1}
 	if n.TTLSeconds != nil {
-		spec.TTL = seconds(*n.TTLSeconds)
+		spec.TTL = Seconds(*n.TTLSeconds)
 	}
 	if n.MaxClusters != nil {
 		spec.MaxClusters = *n.MaxClusters
@@ -51,8 +51,8 @@ func (n NewToken) spec() Spec {
 	return spec
 }
 
-// seconds is a duration that does not overflow, so that a huge number stays one.
-func seconds(n int64) time.Duration {
+// Seconds is a duration that does not overflow, so that a huge number stays one.
+func Seconds(n int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Second)
 	return time.Duration(min(max(n, -most), most)) * time.Second
 }

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/backend/apis"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+)
+
+// recover goes on with what a stop of the hub interrupted: push joins, which
+// are finished if their Cluster exists and else taken back, and removals whose
+// member is still to be cleaned.
+func (s *Service) recover(ctx context.Context) {
+	for _, registration := range s.Registrations.interrupted() {
+		s.tasks.Go(func() { s.recoverJoin(ctx, registration) })
+	}
+	var clusters clusterv1alpha1.ClusterList
+	if err := s.Hub.List(ctx, &clusters); err != nil {
+		if ctx.Err() == nil {
+			slog.Warn("interrupted removals could not be looked for", "error", err)
+		}
+		return
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if cluster.DeletionTimestamp != nil && cluster.Annotations[AnnotationCleanMember] != "" {
+			s.tasks.Go(func() { s.follow(ctx, s.Hub, cluster, false) })
+		}
+	}
+}
+
+// interrupted lists push joins that were at work when the hub stopped.
+func (r *Registrations) interrupted() []Registration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []Registration
+	for _, registration := range r.open {
+		if registration.Flavour == FlavourPush && registration.State != RegistrationFailed && !registration.arrived() {
+			list = append(list, registration.detail())
+		}
+	}
+	return list
+}
+
+func (s *Service) recoverJoin(ctx context.Context, registration Registration) {
+	finished, err := s.finishJoin(ctx, registration)
+	if err != nil && ctx.Err() != nil {
+		return // the next start tries again
+	}
+	if finished {
+		s.Registrations.Advance(ctx, Match{ID: registration.ID}, StageCluster, StageEvent{Detail: "finished after a restart of the hub"})
+		return
+	}
+	failure := Failure{
+		Cause: "The hub stopped while it joined the cluster. What it had made was removed.",
+		Fix:   "Join the cluster again.",
+	}
+	if err == nil {
+		err = s.takeBack(ctx, registration)
+	}
+	if err != nil {
+		slog.Warn("interrupted join could not be taken back", "cluster", registration.ClusterName, "error", err)
+		account := MemberAccount(registration.ClusterName)
+		failure.Cause = "The hub stopped while it joined the cluster, and could not remove what it had made there."
+		failure.Fix = fmt.Sprintf("Join the cluster again, or remove it in the member: kubectl delete clusterrolebinding,clusterrole %s; kubectl -n %s delete serviceaccount,secret %s",
+			memberRole(registration.ClusterName), apis.ClusterNamespace, account)
+	}
+	s.Registrations.failCurrent(ctx, registration.ID, failure)
+}
+
+// finishJoin hands the credentials to a Cluster that the join had created.
+func (s *Service) finishJoin(ctx context.Context, registration Registration) (bool, error) {
+	var cluster clusterv1alpha1.Cluster
+	err := s.Hub.Get(ctx, client.ObjectKey{Name: registration.ClusterName}, &cluster)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read cluster %s: %w", registration.ClusterName, err)
+	}
+	if cluster.Annotations[AnnotationRegistration] != registration.ID {
+		return false, nil
+	}
+	for _, name := range []string{ImpersonatorSecret(cluster.Name), CredentialSecret(cluster.Name)} {
+		var secret corev1.Secret
+		if err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret); err != nil {
+			return false, fmt.Errorf("read secret %s: %w", name, err)
+		}
+		if err := own(ctx, s.Hub, &secret, &cluster); err != nil {
+			return false, fmt.Errorf("own secret %s: %w", name, err)
+		}
+	}
+	return true, nil
+}
+
+// takeBack removes what the join left: in the member with the account that it
+// made there, whose token is on the hub, and then on the hub. A join that had not
+// come that far left its account only; that is reported, since the credential
+// that could remove it is gone with the hub's memory.
+func (s *Service) takeBack(ctx context.Context, registration Registration) error {
+	ours := map[string]*corev1.Secret{}
+	for _, name := range []string{CredentialSecret(registration.ClusterName), ImpersonatorSecret(registration.ClusterName)} {
+		var secret corev1.Secret
+		err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read secret %s: %w", name, err)
+		}
+		if err == nil && secret.Annotations[AnnotationRegistration] == registration.ID && len(secret.OwnerReferences) == 0 {
+			ours[name] = &secret
+		}
+	}
+	err := s.cleanInterrupted(ctx, registration, ours[CredentialSecret(registration.ClusterName)])
+	for name, secret := range ours {
+		if err := s.Hub.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete secret %s: %w", name, err)
+		}
+	}
+	return err
+}
+
+// cleanInterrupted removes what an interrupted join left in the member.
+func (s *Service) cleanInterrupted(ctx context.Context, registration Registration, access *corev1.Secret) error {
+	if access == nil {
+		if !registration.passed(StagePreflight) {
+			return nil // it had made nothing yet
+		}
+		return fmt.Errorf("clean member of %s: its credential was not stored yet", registration.ClusterName)
+	}
+	config, err := secretConfig(access, registration.Target)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	return Cleanup{Member: config, Cluster: registration.ClusterName, Own: true, Progress: logProgress(registration.ClusterName)}.Run(ctx)
+}
