@@ -22,6 +22,6 @@
 //	@securityDefinitions.apikey	session
 //	@in							header
 //	@name						Cookie
-//	@description				The cookie __Host-muster-session, which POST /session sets.
+//	@description				The cookie __Host-muster, which POST /session sets.
 //	@security					session
 package backend

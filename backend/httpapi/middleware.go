@@ -9,13 +9,9 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"golang.org/x/time/rate"
-
-	"muster.dev/muster/backend/fault"
 )
 
 type contextKey int
@@ -77,6 +73,7 @@ func protect(c *gin.Context) {
 		"img-src 'self' data:; font-src 'self'; connect-src 'self' wss://%[2]s; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'", value, hostOnly(c.Request.Host)))
 	header.Set("Strict-Transport-Security", "max-age=31536000")
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY") // for what does not know frame-ancestors
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -109,34 +106,10 @@ func ClientAddress(c *gin.Context) string {
 	return host
 }
 
-const limitersKept = 4096
-
-// RateLimit lets each key of keyOf do perMinute requests a minute, with a burst
-// of the same size; an empty key is not limited.
-func RateLimit(perMinute int, keyOf func(*gin.Context) string) gin.HandlerFunc {
-	var mu sync.Mutex
-	limiters := map[string]*rate.Limiter{}
-	return func(c *gin.Context) {
-		key := keyOf(c)
-		if key == "" {
-			c.Next()
-			return
-		}
-		mu.Lock()
-		limiter := limiters[key]
-		if limiter == nil {
-			if len(limiters) >= limitersKept { // forgetting all is kinder than growing without end
-				clear(limiters)
-			}
-			limiter = rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute)
-			limiters[key] = limiter
-		}
-		mu.Unlock()
-		if !limiter.Allow() {
-			c.Header("Retry-After", "60")
-			Abort(c, fault.TooMany("too many requests of this kind").WithFix("wait a minute"))
-			return
-		}
-		c.Next()
+// limitBody bounds every request's body, read by Bind or not.
+func limitBody(c *gin.Context) {
+	if c.Request.Body != nil {
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, BodyLimit)
 	}
+	c.Next()
 }

@@ -42,10 +42,20 @@ func Abort(c *gin.Context, err error) {
 		c.Abort()
 		return
 	}
-	problem := problemOf(c, err)
+	answer(c, problemOf(c, err))
+}
+
+func answer(c *gin.Context, problem Problem) {
 	c.Header("Content-Type", problemType)
 	c.Header("Cache-Control", "no-store")
 	c.AbortWithStatusJSON(problem.Status, problem)
+}
+
+func methodNotAllowed(c *gin.Context) Problem {
+	return Problem{
+		Type: "about:blank", Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Code: "method-not-allowed",
+		Detail: c.Request.Method + " is not possible here", Fix: "see /api/docs", RequestID: RequestID(c.Request.Context()),
+	}
 }
 
 func problemOf(c *gin.Context, err error) Problem {

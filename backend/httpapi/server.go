@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second // of a whole request; a WebSocket has its own
+	writeTimeout  = 3 * time.Minute  // a push preflight dials and waits
 	idleTimeout   = 2 * time.Minute
 	stopLimit     = 5 * time.Second
 	headerLimit   = 32 << 10 // bytes
@@ -49,6 +52,11 @@ type Options struct {
 	Authenticate gin.HandlerFunc
 	// Private registers the routes behind Authenticate.
 	Private func(*gin.RouterGroup)
+	// Limits say how often a minute one user, and all users of one address
+	// together, may ask a private route that costs much: "POST /api/v1/tokens".
+	Limits map[string]int
+	// User names who asks, for Limits; nil: only the address counts.
+	User func(context.Context) string
 }
 
 // Server is the dashboard's web server.
@@ -71,6 +79,8 @@ func New(options Options) (*Server, error) {
 	return &Server{engine: engine, listener: listener, server: &http.Server{
 		Handler:           engine,
 		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerLimit,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
@@ -83,10 +93,11 @@ func NewEngine(options Options) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
+	engine.RedirectTrailingSlash = false // another path is another path: 404
 	if err := engine.SetTrustedProxies(nil); err != nil {
 		return nil, fmt.Errorf("trust no proxies: %w", err)
 	}
-	engine.Use(identify, logAccess, protect, recoverPanic)
+	engine.Use(identify, logAccess, protect, recoverPanic, limitBody)
 	engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok") })
 	engine.GET("/readyz", readiness(options.Ready))
 	if options.Metrics != nil {
@@ -105,12 +116,9 @@ func NewEngine(options Options) (*gin.Engine, error) {
 		options.Public(api)
 	}
 	if options.Private != nil {
-		options.Private(api.Group("", options.Authenticate))
+		options.Private(api.Group("", options.Authenticate, limitRoutes(options)))
 	}
-	dashboard, err := newSPA(options.SPA)
-	if err != nil {
-		return nil, err
-	}
+	dashboard := newSPA(options.SPA)
 	engine.NoRoute(func(c *gin.Context) {
 		if strings.HasPrefix(c.Request.URL.Path, "/api/") || c.Request.URL.Path == "/api" {
 			Abort(c, fault.NotFound("there is nothing at %s", c.Request.URL.Path).WithFix("see /api/docs"))
@@ -118,12 +126,12 @@ func NewEngine(options Options) (*gin.Engine, error) {
 		}
 		dashboard.serve(c)
 	})
-	engine.NoMethod(func(c *gin.Context) {
-		c.AbortWithStatusJSON(http.StatusMethodNotAllowed, Problem{
-			Type: "about:blank", Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Code: "method-not-allowed",
-			Detail: c.Request.Method + " is not possible here", Fix: "see /api/docs", RequestID: RequestID(c.Request.Context()),
-		})
-	})
+	engine.NoMethod(func(c *gin.Context) { answer(c, methodNotAllowed(c)) })
+	for route := range options.Limits {
+		if !slices.ContainsFunc(engine.Routes(), func(known gin.RouteInfo) bool { return known.Method+" "+known.Path == route }) {
+			return nil, fmt.Errorf("limit %s: there is no such route", route)
+		}
+	}
 	return engine, nil
 }
 
@@ -160,14 +168,22 @@ func noStore(c *gin.Context) {
 	c.Next()
 }
 
+// readiness says why not only if that is meant to be read by anybody.
 func readiness(ready func() error) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		err := error(nil)
 		if ready != nil {
-			if err := ready(); err != nil {
-				c.String(http.StatusServiceUnavailable, err.Error())
-				return
-			}
+			err = ready()
 		}
-		c.String(http.StatusOK, "ok")
+		known, _ := fault.As(err)
+		switch {
+		case err == nil:
+			c.String(http.StatusOK, "ok")
+		case known != nil:
+			c.String(http.StatusServiceUnavailable, known.Message)
+		default:
+			slog.Debug("hub is not ready", "error", err)
+			c.String(http.StatusServiceUnavailable, "the hub is not ready")
+		}
 	}
 }

@@ -28,7 +28,7 @@ func Wrap(handler func(*gin.Context) error) gin.HandlerFunc {
 // Bind reads the JSON body into into. Unknown fields, trailing data and bodies
 // over BodyLimit are refused with a fault that names the place.
 func Bind(c *gin.Context, into any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, BodyLimit))
+	decoder := json.NewDecoder(c.Request.Body) // limitBody bounds it
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return bindFault(err)
