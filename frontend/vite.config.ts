@@ -17,7 +17,8 @@ export default defineConfig({
   // The server replaces the placeholder in every answer; Vite puts it on the tags that it writes.
   html: { cspNonce: '__CSP_NONCE__' },
   server: {
-    proxy: { '/api': { target: hub, secure: false, ws: true } },
+    // The hub takes changes and sockets from its own origin only.
+    proxy: { '/api': { target: hub, secure: false, ws: true, changeOrigin: true, headers: { origin: hub } } },
   },
   build: {
     target: 'es2023',

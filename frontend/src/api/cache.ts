@@ -71,12 +71,13 @@ export async function fetchPage<P extends Page<unknown>>(live: Live, topic: stri
   }
 }
 
-/** The same for one row, whose answer carries no sequence number: events since the request are applied in order. */
+/** The same for one row, whose answer may carry no sequence number: events since the request are applied in order. */
 export async function fetchOne<T>(live: Live, topic: string, key: string, fetch: () => Promise<T>): Promise<T> {
   for (;;) {
     const mark = live.mark();
     const row = await fetch();
-    if (live.begunSince(topic, mark) !== undefined) continue;
+    const begun = live.begunSince(topic, mark);
+    if (begun !== undefined && !(Number((row as { seq?: unknown }).seq) >= begun)) continue;
     return live.since(topic, mark).filter((event) => event.key === key).reduce(patchOne, row);
   }
 }
@@ -150,6 +151,7 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
 
 function upToDate(data: unknown, epoch: string, seq: number): boolean {
   if (data === undefined) return true; // never fetched, or on its way: replay completes it
+  const holds = (at: { epoch?: unknown; seq?: unknown }) => at.epoch === epoch && Number(at.seq) >= seq;
   const pages = (data as InfiniteData<CountedPage>).pages;
-  return Array.isArray(pages) && pages.every((page) => page.epoch === epoch && page.seq >= seq);
+  return Array.isArray(pages) ? pages.every(holds) : typeof data === 'object' && data !== null && holds(data);
 }

@@ -18,6 +18,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Clusters, filtered, sorted and paged by the hub */
+        get: operations["listClusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clusters/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One cluster in detail */
+        get: operations["getCluster"];
+        put?: never;
+        post?: never;
+        /** Remove a cluster; its row tells what the removal waits for; for operators */
+        delete: operations["removeCluster"];
+        options?: never;
+        head?: never;
+        /** Change labels, taints, cordon or whereabouts; for operators */
+        patch: operations["changeCluster"];
+        trace?: never;
+    };
+    "/clusters/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who did what to a cluster, newest first */
+        get: operations["listClusterHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clusters/{name}/removal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What removing a cluster would do and what would hold it up; for operators */
+        get: operations["planClusterRemoval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clusters/{name}/works": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the hub keeps in a member */
+        get: operations["listClusterWorks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/info": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this hub is; without a session only version and firstRun */
+        get: operations["getInfo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/live": {
         parameters: {
             query?: never;
@@ -46,6 +150,76 @@ export interface paths {
         put?: never;
         /** One-time ticket for the WebSocket at /live, good for 30 s */
         post: operations["createLiveTicket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/preflight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Look whether the hub could call a member, and what joining would create; for operators */
+        post: operations["runPreflight"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/registrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Registrations, newest first; for operators */
+        get: operations["listRegistrations"];
+        put?: never;
+        /** Begin to join a cluster: a token and commands for pull, a join in the background for push; for operators */
+        post: operations["createRegistration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/registrations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One registration with its log; for operators */
+        get: operations["getRegistration"];
+        put?: never;
+        post?: never;
+        /** Revoke the token of a registration, or stop a join and take back what it made; for operators */
+        delete: operations["cancelRegistration"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/registrations/{id}/decode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a terminal's text means, for failures that never reach the hub; for operators */
+        post: operations["decodeTerminalOutput"];
         delete?: never;
         options?: never;
         head?: never;
@@ -251,13 +425,6 @@ export interface components {
             password?: string;
             user: components["schemas"]["access.User"];
         };
-        "app.Info": {
-            agentImage?: string;
-            caPins?: string[];
-            firstRun: boolean;
-            hubAddress?: string;
-            version: string;
-        };
         "audit.Entry": {
             actor: string;
             /** @description At is when it was asked for. */
@@ -288,9 +455,10 @@ export interface components {
             /** @enum {string} */
             via: "rest" | "hub-api" | "cli";
         };
-        "cluster.Amount": {
-            allocatable: number;
-            allocated: number;
+        "cluster.Advice": {
+            cause: string;
+            code: string;
+            fix: string;
         };
         "cluster.APIEnablement": {
             groupVersion: string;
@@ -305,43 +473,71 @@ export interface components {
             what: string;
             why: string;
         };
+        "cluster.Change": {
+            cordoned?: boolean;
+            /** @description Labels replace all labels. */
+            labels?: {
+                [key: string]: string;
+            };
+            provider?: string;
+            region?: string;
+            /**
+             * @description ResourceVersion is of the row that the change was made from. If the same
+             *     fields were changed since, the change is refused.
+             */
+            resourceVersion?: string;
+            /** @description Taints replace all taints but those that the hub sets itself. */
+            taints?: components["schemas"]["cluster.Taint"][];
+            zones?: string[];
+        };
         "cluster.Check": {
             code?: string;
             detail: string;
             fix?: string;
-            id: string;
-            millis: number;
             /** @enum {string} */
+            id: "address" | "dns" | "tcp" | "tls" | "identity" | "permissions" | "version" | "clock" | "managed";
+            millis: number;
+            /** @enum {unknown} */
             state: "ok" | "warn" | "failed" | "skipped";
         };
+        /** @enum {string} */
+        "cluster.CheckState": "ok" | "warn" | "failed" | "skipped";
         "cluster.Cluster": {
-            /** @enum {string} */
+            /**
+             * @description Agent is "muster" for our agent, "karmada" for the unmodified one, empty
+             *     for a cluster that the hub calls.
+             * @enum {string}
+             */
             agent: "muster" | "karmada" | "";
             apiEndpoint: string;
             conditions: components["schemas"]["cluster.Condition"][];
             cordoned: boolean;
-            cpu?: components["schemas"]["cluster.Amount"];
+            /** @description CPU is in millicores, Memory in bytes, Pods a count. */
+            cpu?: components["schemas"]["cluster.Usage"];
             createdAt: string;
+            /** @description ID is the UID of the member's kube-system namespace. */
             id: string;
             labels: {
                 [key: string]: string;
             };
-            link?: components["schemas"]["cluster.Link"];
-            memory?: components["schemas"]["cluster.Amount"];
+            link?: components["schemas"]["cluster.LinkState"];
+            memory?: components["schemas"]["cluster.Usage"];
             message: string;
             /** @enum {string} */
             mode: "Push" | "Pull";
             name: string;
-            nodes?: components["schemas"]["cluster.NodeCount"];
-            pods?: components["schemas"]["cluster.Amount"];
+            nodes?: components["schemas"]["cluster.Nodes"];
+            pods?: components["schemas"]["cluster.Usage"];
             provider: string;
             proxyURL?: string;
+            /** @description Reason and Message say why State is not ready. */
             reason: string;
             region: string;
             removal?: components["schemas"]["cluster.Removal"];
             resourceVersion: string;
+            /** @description Since is when State began. */
             since?: string;
-            /** @enum {string} */
+            /** @enum {unknown} */
             state: "ready" | "joining" | "degraded" | "unknown" | "failed" | "removing";
             taints: components["schemas"]["cluster.Taint"][];
             version: string;
@@ -355,17 +551,22 @@ export interface components {
             seq: number;
             total: number;
         };
-        "cluster.Commands": {
-            karmadactl: string;
-            manifest: string;
-            muster: string;
-        };
         "cluster.Condition": {
             lastTransitionTime: string;
             message: string;
             reason: string;
-            status: string;
+            /** @enum {string} */
+            status: "True" | "False" | "Unknown";
             type: string;
+        };
+        "cluster.ContextInfo": {
+            cluster: string;
+            current: boolean;
+            name: string;
+            /** @description Problem says why this context cannot be used. */
+            problem?: string;
+            server: string;
+            user: string;
         };
         "cluster.Counts": {
             degraded: number;
@@ -375,120 +576,193 @@ export interface components {
             removing: number;
             unknown: number;
         };
-        "cluster.Decoded": {
-            cause: string;
-            code: string;
-            fix: string;
-        };
         "cluster.Detail": {
-            /** @enum {string} */
+            /**
+             * @description Agent is "muster" for our agent, "karmada" for the unmodified one, empty
+             *     for a cluster that the hub calls.
+             * @enum {string}
+             */
             agent: "muster" | "karmada" | "";
             apiEnablements: components["schemas"]["cluster.APIEnablement"][];
             apiEndpoint: string;
             conditions: components["schemas"]["cluster.Condition"][];
             cordoned: boolean;
-            cpu?: components["schemas"]["cluster.Amount"];
+            /** @description CPU is in millicores, Memory in bytes, Pods a count. */
+            cpu?: components["schemas"]["cluster.Usage"];
             createdAt: string;
+            /** @description ID is the UID of the member's kube-system namespace. */
             id: string;
             labels: {
                 [key: string]: string;
             };
-            link?: components["schemas"]["cluster.Link"];
-            memory?: components["schemas"]["cluster.Amount"];
+            link?: components["schemas"]["cluster.LinkState"];
+            memory?: components["schemas"]["cluster.Usage"];
             message: string;
             /** @enum {string} */
             mode: "Push" | "Pull";
             name: string;
-            nodes?: components["schemas"]["cluster.NodeCount"];
-            pods?: components["schemas"]["cluster.Amount"];
+            nodes?: components["schemas"]["cluster.Nodes"];
+            pods?: components["schemas"]["cluster.Usage"];
             provider: string;
             proxyURL?: string;
+            /** @description Reason and Message say why State is not ready. */
             reason: string;
             region: string;
             removal?: components["schemas"]["cluster.Removal"];
             resourceVersion: string;
+            /** @description Since is when State began. */
             since?: string;
-            /** @enum {string} */
+            /** @enum {unknown} */
             state: "ready" | "joining" | "degraded" | "unknown" | "failed" | "removing";
             taints: components["schemas"]["cluster.Taint"][];
             version: string;
-            works: components["schemas"]["cluster.WorkCount"];
+            works: components["schemas"]["cluster.WorkCounts"];
             zones: string[];
         };
+        /** @enum {string} */
+        "cluster.Flavour": "pull" | "push" | "karmada-agent";
+        "cluster.Info": {
+            agentImage?: string;
+            caPins?: string[];
+            firstRun: boolean;
+            hubAddress?: string;
+            version: string;
+        };
         "cluster.Keeps": {
+            /** @description CAPin is the pin of the CA that verifies the server, empty for the system's. */
             caPin: string;
+            /** @description Credential is the kind of credential that is used once and forgotten. */
             credential: string;
             insecure: boolean;
             proxyURL?: string;
             server: string;
         };
-        "cluster.KubeContext": {
-            cluster: string;
-            current: boolean;
-            name: string;
-            problem?: string;
-            server: string;
-            user: string;
-        };
-        "cluster.Link": {
-            address: string;
+        "cluster.LinkState": {
+            /**
+             * @description Address the agent connected from, Version of the agent; they stay when the
+             *     link is lost.
+             */
+            address?: string;
             connected: boolean;
+            /** @description Since is when the link was opened or lost. */
             since: string;
-            version: string;
+            version?: string;
         };
         "cluster.LogLine": {
             at: string;
             line: string;
         };
-        "cluster.NodeCount": {
+        "cluster.NewPreflight": {
+            /** @description Context chooses one of the kubeconfig, by default its current one. */
+            context?: string;
+            /** @description Kubeconfig is read with inline values only; it is not kept. */
+            kubeconfig: string;
+            /** @description Name is the wished name of the cluster. */
+            name?: string;
+        };
+        "cluster.NewRegistration": {
+            /** @description AnyCluster lets the token register any number of clusters (pull). */
+            anyCluster?: boolean;
+            /** @description ClusterName is needed for push; for pull the cluster may bring its own. */
+            clusterName?: string;
+            /** @description Context chooses one of the kubeconfig, by default its current one. */
+            context?: string;
+            /** @enum {unknown} */
+            flavour: "pull" | "push";
+            /** @description Kubeconfig reaches the member (push). It is used once and forgotten. */
+            kubeconfig?: string;
+            labels?: {
+                [key: string]: string;
+            };
+            provider?: string;
+            region?: string;
+            /**
+             * @description TTLSeconds is the life of the token (pull), 24 hours by default; 0 is for
+             *     ever and needs an administrator.
+             */
+            ttlSeconds?: number;
+            zones?: string[];
+        };
+        "cluster.Nodes": {
             ready: number;
             total: number;
         };
-        "cluster.PlanStep": {
+        "cluster.PlannedObject": {
             kind: string;
             name: string;
             namespace?: string;
-            verb: string;
-            where: string;
+            /**
+             * @description Verb is "create", "keep", "update" or "replace".
+             * @enum {string}
+             */
+            verb: "create" | "keep" | "update" | "replace";
+            /**
+             * @description Where is "member" or "hub".
+             * @enum {string}
+             */
+            where: "member" | "hub";
         };
         "cluster.Preflight": {
             checks: components["schemas"]["cluster.Check"][];
+            /** @description Context is the one that was checked, empty if none could be chosen. */
             context: string;
-            contexts: components["schemas"]["cluster.KubeContext"][];
+            contexts: components["schemas"]["cluster.ContextInfo"][];
             keeps?: components["schemas"]["cluster.Keeps"];
             ok: boolean;
-            plan: components["schemas"]["cluster.PlanStep"][];
+            plan: components["schemas"]["cluster.PlannedObject"][];
             server: string;
         };
         "cluster.Registration": {
             clusterName?: string;
             createdAt: string;
             createdBy: string;
+            /** @description ExpiresAt is when the token ends. */
             expiresAt?: string;
-            /** @enum {string} */
+            /** @enum {unknown} */
             flavour: "pull" | "push" | "karmada-agent";
             id: string;
+            /** @description Log is present where one registration is asked for. */
             log?: components["schemas"]["cluster.LogLine"][];
             stages: components["schemas"]["cluster.Stage"][];
-            /** @enum {string} */
+            /** @enum {unknown} */
             state: "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";
             tokenId?: string;
             updatedAt: string;
         };
-        "cluster.RegistrationCreated": {
-            commands?: components["schemas"]["cluster.Commands"];
+        "cluster.RegistrationDetail": {
+            clusterName?: string;
+            createdAt: string;
+            createdBy: string;
+            epoch: string;
+            /** @description ExpiresAt is when the token ends. */
             expiresAt?: string;
-            registration: components["schemas"]["cluster.Registration"];
-            secret?: string;
+            /** @enum {unknown} */
+            flavour: "pull" | "push" | "karmada-agent";
+            id: string;
+            /** @description Log is present where one registration is asked for. */
+            log?: components["schemas"]["cluster.LogLine"][];
+            seq: number;
+            stages: components["schemas"]["cluster.Stage"][];
+            /** @enum {unknown} */
+            state: "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";
+            tokenId?: string;
+            updatedAt: string;
         };
+        /** @enum {string} */
+        "cluster.RegistrationState": "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";
         "cluster.Removal": {
             startedAt: string;
             waitingFor: string;
         };
         "cluster.RemovalPlan": {
             blockers: components["schemas"]["cluster.Blocker"][];
+            /**
+             * @description NamespacesKept are the member's namespaces that would stay although the hub
+             *     made them, because they hold objects that it did not put there.
+             */
             namespacesKept: string[];
             steps: components["schemas"]["cluster.RemovalStep"][];
+            /** @description Works counts what the hub keeps in the member and would take out of it. */
             works: number;
         };
         "cluster.RemovalStep": {
@@ -498,6 +772,15 @@ export interface components {
             /** @enum {string} */
             where: "hub" | "member";
         };
+        "cluster.RemoveCluster": {
+            /** @description Confirm repeats the cluster's name. */
+            confirm: string;
+            /**
+             * @description Force takes away what holds the cluster; what is in the member stays there.
+             *     It needs an administrator.
+             */
+            force?: boolean;
+        };
         "cluster.Stage": {
             at?: string;
             cause?: string;
@@ -506,19 +789,46 @@ export interface components {
             fix?: string;
             name: string;
             source?: string;
-            /** @enum {string} */
+            /** @enum {unknown} */
             state: "pending" | "running" | "done" | "failed";
         };
+        /** @enum {string} */
+        "cluster.StageState": "pending" | "running" | "done" | "failed";
+        "cluster.Started": {
+            commands?: components["schemas"]["token.Commands"];
+            expiresAt?: string;
+            registration: components["schemas"]["cluster.Registration"];
+            secret?: string;
+        };
+        /** @enum {string} */
+        "cluster.State": "removing" | "failed" | "unknown" | "joining" | "degraded" | "ready";
         "cluster.Taint": {
-            effect: string;
+            /** @enum {string} */
+            effect: "NoSchedule" | "NoExecute";
             key: string;
             timeAdded?: string;
             value: string;
         };
+        "cluster.TerminalOutput": {
+            text: string;
+        };
+        "cluster.Usage": {
+            allocatable: number;
+            allocated: number;
+        };
         "cluster.Work": {
-            applied: boolean;
+            /** @enum {string} */
+            applied: "True" | "False" | "Unknown";
             createdAt: string;
-            health: string;
+            /**
+             * @description Health is Healthy, Unhealthy or Unknown.
+             * @enum {string}
+             */
+            health: "Healthy" | "Unhealthy" | "Unknown";
+            /**
+             * @description Kind and Target are of the object in the member; Target has its namespace
+             *     before a slash.
+             */
             kind: string;
             message: string;
             name: string;
@@ -526,17 +836,13 @@ export interface components {
             reason: string;
             target: string;
         };
-        "cluster.WorkCount": {
+        "cluster.WorkCounts": {
             applied: number;
             failed: number;
             pending: number;
             total: number;
         };
         "fault.Field": {
-            field: string;
-            message: string;
-        };
-        "httpapi.Field": {
             field: string;
             message: string;
         };
@@ -702,6 +1008,287 @@ export interface operations {
             };
         };
     };
+    listClusters: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description a label selector */
+                label?: string;
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+                /** @description how the cluster is reached */
+                mode?: "Push" | "Pull";
+                /** @description any of these providers */
+                provider?: string[];
+                /** @description a part of name, region, provider, zone or version */
+                q?: string;
+                /** @description any of these regions */
+                region?: string[];
+                /** @description name, age, state, mode, region, provider, version, nodes, cpu or memory; with - in front descending */
+                sort?: string;
+                /** @description any of these states */
+                state?: ("ready" | "joining" | "degraded" | "unknown" | "failed" | "removing")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.ClusterPage"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getCluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Detail"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    removeCluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description the confirmation */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["cluster.RemoveCluster"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Cluster"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    changeCluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description what to change */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["cluster.Change"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Cluster"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listClusterHistory: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Page-audit_Entry"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    planClusterRemoval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.RemovalPlan"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listClusterWorks: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description name of the cluster */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Page-cluster_Work"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getInfo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Info"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
     openLive: {
         parameters: {
             query?: never;
@@ -744,6 +1331,214 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["live.Ticket"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    runPreflight: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description the kubeconfig */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["cluster.NewPreflight"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Preflight"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listRegistrations: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+                /** @description any of these states */
+                state?: ("waiting" | "running" | "ready" | "failed" | "cancelled" | "expired")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Page-cluster_Registration"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    createRegistration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description the cluster */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["cluster.NewRegistration"];
+            };
+        };
+        responses: {
+            /** @description pull: the token's secret half is in this answer and never shown again */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Started"];
+                };
+            };
+            /** @description push: the join goes on in the background */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Started"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getRegistration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the registration */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.RegistrationDetail"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    cancelRegistration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the registration */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Registration"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    decodeTerminalOutput: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the registration */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description what was printed */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["cluster.TerminalOutput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["cluster.Advice"];
                 };
             };
             default: {

@@ -6,7 +6,6 @@ import type { Page, Registration } from '@/api/model';
 export const underWay = queryOptions({
   queryKey: ['registrations', 'count'],
   queryFn: async ({ signal }) => {
-    const [waiting, running] = await Promise.all(['waiting', 'running'].map((state) => get<Page<Registration>>('/registrations', { state, limit: 1 }, signal)));
-    return (waiting?.total ?? 0) + (running?.total ?? 0);
+    return (await get<Page<Registration>>('/registrations', { state: 'waiting,running', limit: 1 }, signal)).total;
   },
 });

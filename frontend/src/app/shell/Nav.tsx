@@ -28,7 +28,8 @@ interface Entry {
 
 function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   const admin = useMay('admin');
-  const { data: waiting = 0 } = useQuery(underWay);
+  const operator = useMay('operator');
+  const { data: waiting = 0 } = useQuery({ ...underWay, enabled: operator });
   const second: Entry[] = [
     { href: paths.audit(), label: words.audit, icon: IconHistory },
     ...(admin ? [{ href: paths.users(), label: words.users, icon: IconUsers }] : []),
@@ -37,8 +38,11 @@ function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   return {
     first: [
       { href: paths.clusters(), label: words.clusters, icon: IconServer2 },
-      { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
-      { href: paths.tokens(), label: words.tokens, icon: IconKey },
+      // Joining is for operators; others would see refusals only.
+      ...(operator ? [
+        { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
+        { href: paths.tokens(), label: words.tokens, icon: IconKey },
+      ] : []),
     ],
     second,
   };

@@ -1,5 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { useFollow, useLiveSocket } from '@/api/hub';
+import { useMay } from '@/api/session';
 import { useNarrow } from '@/shared/hooks/useNarrow';
 import { useWords } from '@/shared/hooks/useWords';
 import { Routes } from '../routes';
@@ -21,7 +22,7 @@ export function Shell() {
   const narrow = useNarrow();
   useLiveSocket();
   useArrival('content');
-  useFollow('registrations');
+  useFollow(useMay('operator') ? 'registrations' : '');
   return (
     <div className={styles['shell']}>
       <a className={styles['skip']} href="#content">{words.skip}</a>

@@ -36,7 +36,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
             {cluster.cordoned && <span title={words.cordonedHint}>{words.cordoned}</span>}
             <span>{cluster.mode}</span>
             {cluster.version && <code>{cluster.version}</code>}
-            {cluster.link && <StateMark tone={cluster.link.connected ? 'ok' : 'unknown'} plain>{words.link} {cluster.link.connected ? words.linkUp(cluster.link.address) : words.linkDown} <span className="dim"><Age at={cluster.link.since} /></span></StateMark>}
+            {cluster.link && <StateMark tone={cluster.link.connected ? 'ok' : 'unknown'} plain>{words.link} {cluster.link.connected ? words.linkUp(cluster.link.address ?? '–') : words.linkDown} <span className="dim"><Age at={cluster.link.since} /></span></StateMark>}
           </>
         }
         actions={

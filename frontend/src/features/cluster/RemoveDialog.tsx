@@ -5,6 +5,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useExplain } from '@/api/errors';
 import type { RemovalPlan } from '@/api/model';
+import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
 import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
 import { Notice } from '@/shared/ui/Notice';
@@ -20,6 +21,7 @@ export default function RemoveDialog({ name, onClose }: { name: string; onClose:
   const plan = useQuery(removalPlan(name));
   const remove = useMutation(removeCluster(name));
   const [typed, setTyped] = useState('');
+  const admin = useMay('admin');
   const [force, setForce] = useState(false);
   const blocked = (plan.data?.blockers.length ?? 0) > 0 && !force;
   const submit = (event: FormEvent) => {
@@ -30,7 +32,7 @@ export default function RemoveDialog({ name, onClose }: { name: string; onClose:
     <Dialog onClose={onClose} wide title={words.removal.title(name)}>
       <form className={styles['form']} onSubmit={submit}>
         {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} /> : <Placeholder rows={4} />}
-        <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} onChange={(event) => setForce(event.target.checked)} />
+        <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} disabled={!admin} onChange={(event) => setForce(event.target.checked)} />
         <TextInput label={words.removal.type(name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
         {remove.error && <Notice explained={explain.error(remove.error)} />}
         <DialogButtons>

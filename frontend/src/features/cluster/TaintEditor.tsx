@@ -13,7 +13,9 @@ import styles from './Editor.module.css';
 import { changeCluster } from './queries';
 import { clusterWords } from './words';
 
-const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+const effects: Taint['effect'][] = ['NoSchedule', 'NoExecute'];
+/** Taints that the hub sets and takes away by itself. */
+const own = /^cluster\.karmada\.io\//;
 const blank: Taint = { key: '', value: '', effect: 'NoSchedule' };
 const same = (a: Taint, b: Taint) => a.key === b.key && a.effect === b.effect;
 const text = (taint: Taint) => `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
@@ -42,7 +44,7 @@ export function TaintEditor({ cluster }: { cluster: ClusterDetail }) {
           <li key={text(taint)} className={styles['chip']} data-new={!cluster.taints.some((held) => text(held) === text(taint)) || undefined}>
             <code>{text(taint)}</code>
             {taint.timeAdded && <span className="dim small"><Age at={taint.timeAdded} /></span>}
-            {may && <ActionIcon size={20} aria-label={words.removeTaint(text(taint))} onClick={() => edit(taints.filter((other) => !same(other, taint)))}><IconX size={12} /></ActionIcon>}
+            {may && !own.test(taint.key) && <ActionIcon size={20} aria-label={words.removeTaint(text(taint))} onClick={() => edit(taints.filter((other) => !same(other, taint)))}><IconX size={12} /></ActionIcon>}
           </li>
         ))}
       </ul>
@@ -50,7 +52,7 @@ export function TaintEditor({ cluster }: { cluster: ClusterDetail }) {
         <form className={styles['add']} onSubmit={add}>
           <TextInput className={styles['grow']} aria-label={words.taintKey} placeholder={words.taintKey} value={typed.key} onChange={(event) => setTyped({ ...typed, key: event.target.value })} spellCheck={false} autoComplete="off" />
           <TextInput className={styles['grow']} aria-label={words.taintValue} placeholder={words.taintValue} value={typed.value} onChange={(event) => setTyped({ ...typed, value: event.target.value })} spellCheck={false} autoComplete="off" />
-          <NativeSelect className={styles['effect']} aria-label={words.taintEffect} data={effects} value={typed.effect} onChange={(event) => setTyped({ ...typed, effect: event.target.value })} />
+          <NativeSelect className={styles['effect']} aria-label={words.taintEffect} data={effects} value={typed.effect} onChange={(event) => setTyped({ ...typed, effect: effects.find((effect) => effect === event.target.value) ?? 'NoSchedule' })} />
           <Button type="submit" variant="default" disabled={!typed.key.trim()}>{words.addTaint}</Button>
         </form>
       )}

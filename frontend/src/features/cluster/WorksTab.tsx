@@ -6,12 +6,13 @@ import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
 import { type Column } from '@/shared/ui/Rows';
-import { StateMark } from '@/shared/ui/StateMark';
+import { StateMark, type Tone } from '@/shared/ui/StateMark';
 import { workList } from './queries';
 import { clusterWords } from './words';
 
+const appliedTones: Record<Work['applied'], Tone> = { True: 'ok', False: 'bad', Unknown: 'busy' };
 const keyOf = (work: Work) => `${work.namespace}/${work.name}`;
-const note = (work: Work) => (work.applied || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
+const note = (work: Work) => (work.applied === 'True' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
 
 /** What the hub has put, or tries to put, into this cluster. */
 export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
@@ -19,9 +20,9 @@ export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
   const list = useLiveList<Work, Page<Work>>(workList(cluster.name), false);
   const { total, applied, failed, pending } = cluster.works;
   const columns = useMemo<Column<Work>[]>(() => [
-    { key: 'target', label: words.object, card: 'title', cell: (work) => work.target || work.kind },
-    { key: 'applied', label: words.state, card: 'corner', cell: (work) => <StateMark tone={work.applied ? 'ok' : work.reason ? 'bad' : 'busy'}>{work.applied ? words.applied : words.notApplied}</StateMark> },
-    { key: 'health', label: words.health, cell: (work) => work.health || '–' },
+    { key: 'target', label: words.object, card: 'title', cell: (work) => <>{work.target} <span className="dim">{work.kind}</span></> },
+    { key: 'applied', label: words.state, card: 'corner', cell: (work) => <StateMark tone={appliedTones[work.applied]}>{words.appliedWords[work.applied]}</StateMark> },
+    { key: 'health', label: words.health, cell: (work) => words.healthWords[work.health] },
     { key: 'work', label: words.work, minor: true, cell: (work) => <code>{work.name}</code> },
     { key: 'age', label: words.age, right: true, cell: (work) => <Age at={work.createdAt} /> },
   ], [words]);

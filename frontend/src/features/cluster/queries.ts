@@ -1,7 +1,7 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, get, patch } from '@/api/client';
 import { liveList, liveOne, queryClient } from '@/api/hub';
-import type { AuditEntry, Cluster, ClusterDetail, ClusterPage, Page, RemovalPlan, Taint, Work } from '@/api/model';
+import type { AuditEntry, Cluster, ClusterChange, ClusterDetail, ClusterPage, Page, RemovalPlan, Work } from '@/api/model';
 import type { Filter } from '@/shared/ui/FilterBar';
 
 const path = (name: string) => `/clusters/${encodeURIComponent(name)}`;
@@ -15,13 +15,6 @@ export function clusterList(filter: Filter, sort: string) {
 
 export function clusterDetail(name: string) {
   return queryOptions(liveOne<ClusterDetail>('clusters', name, path(name)));
-}
-
-export interface ClusterChange {
-  resourceVersion?: string;
-  labels?: Record<string, string>;
-  taints?: Taint[];
-  cordoned?: boolean;
 }
 
 export function changeCluster(name: string) {

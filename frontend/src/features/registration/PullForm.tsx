@@ -5,18 +5,19 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import { useExplain } from '@/api/errors';
+import type { NewRegistration } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import styles from './AddClusterPage.module.css';
 import { PlaceFields } from './PlaceFields';
-import { type PullRequest, startPull } from './queries';
+import { startPull } from './queries';
 import { isClusterName, parseLabels, splitList } from './rules';
 import { registrationWords } from './words';
 
 const initialValues = { name: '', labels: '', provider: '', region: '', zones: '', ttl: '86400', any: false };
 
-function requestOf(values: typeof initialValues): PullRequest {
+function requestOf(values: typeof initialValues): NewRegistration {
   const labels = parseLabels(values.labels) ?? {};
   const zones = splitList(values.zones);
   return {

@@ -1,7 +1,7 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, post } from '@/api/client';
 import { liveList, liveOne, queryClient } from '@/api/hub';
-import type { ClusterDetail, Decoded, Page, Preflight, Registration, RegistrationCreated } from '@/api/model';
+import type { ClusterDetail, Decoded, NewRegistration, Page, Preflight, Registration, RegistrationCreated, RegistrationDetail } from '@/api/model';
 
 const path = (id: string) => `/registrations/${encodeURIComponent(id)}`;
 
@@ -13,35 +13,14 @@ export function registrationList(state: string) {
 }
 
 export function registrationDetail(id: string) {
-  return queryOptions(liveOne<Registration>('registrations', id, path(id), topicOf(id)));
-}
-
-export interface Place {
-  clusterName?: string;
-  provider?: string;
-  region?: string;
-  zones?: string[];
-}
-
-export interface PullRequest extends Place {
-  flavour: 'pull';
-  ttlSeconds?: number;
-  labels?: Record<string, string>;
-  anyCluster?: boolean;
-}
-
-export interface PushRequest extends Place {
-  flavour: 'push';
-  clusterName: string;
-  kubeconfig: string;
-  context?: string;
+  return queryOptions(liveOne<RegistrationDetail>('registrations', id, path(id), topicOf(id)));
 }
 
 /**
  * The commands with their tokens, as long as the page lives: the hub shows a token once, and neither the address nor the
  * browser's storage is a place for it.
  */
-const issued = new Map<string, RegistrationCreated & { request: PullRequest }>();
+const issued = new Map<string, RegistrationCreated & { request: NewRegistration }>();
 
 export function issuedFor(id: string) {
   return issued.get(id);
@@ -50,7 +29,7 @@ export function issuedFor(id: string) {
 export const startPull = mutationOptions({
   // The answer is remembered by us, not by the mutation cache.
   gcTime: 0,
-  mutationFn: async (request: PullRequest) => {
+  mutationFn: async (request: NewRegistration) => {
     const created = await post<RegistrationCreated>('/registrations', request);
     issued.set(created.registration.id, { ...created, request });
     return created.registration;
@@ -60,7 +39,7 @@ export const startPull = mutationOptions({
 
 export const startPush = mutationOptions({
   gcTime: 0,
-  mutationFn: async (request: PushRequest) => (await post<RegistrationCreated>('/registrations', request)).registration,
+  mutationFn: async (request: NewRegistration) => (await post<RegistrationCreated>('/registrations', request)).registration,
   onSuccess: remember,
 });
 
@@ -86,6 +65,6 @@ export function clusterOf(name: string) {
 }
 
 function remember(registration: Registration): Promise<void> {
-  queryClient.setQueryData(registrationDetail(registration.id).queryKey, registration);
+  queryClient.setQueryData(registrationDetail(registration.id).queryKey, { epoch: '', seq: 0, ...registration });
   return queryClient.invalidateQueries({ queryKey: ['registrations', 'count'] });
 }

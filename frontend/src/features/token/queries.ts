@@ -1,22 +1,15 @@
 import { mutationOptions } from '@tanstack/react-query';
 import { del, post } from '@/api/client';
 import { liveList, queryClient } from '@/api/hub';
-import type { Page, Token, TokenCreated } from '@/api/model';
+import type { NewToken, Page, Token, TokenCreated } from '@/api/model';
 
 export const tokenList = liveList<Page<Token>>('tokens', '/tokens', {});
-
-export interface TokenRequest {
-  description?: string;
-  ttlSeconds: number;
-  clusterName?: string;
-  maxClusters?: number;
-}
 
 const refresh = () => queryClient.invalidateQueries({ queryKey: ['tokens'] });
 
 export const createToken = mutationOptions({
   gcTime: 0,
-  mutationFn: (request: TokenRequest) => post<TokenCreated>('/tokens', request),
+  mutationFn: (request: NewToken) => post<TokenCreated>('/tokens', request),
   onSuccess: refresh,
 });
 

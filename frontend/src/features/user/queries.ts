@@ -1,7 +1,7 @@
 import { mutationOptions } from '@tanstack/react-query';
 import { del, patch, post } from '@/api/client';
 import { liveList, queryClient } from '@/api/hub';
-import type { Page, Role, User, UserCreated } from '@/api/model';
+import type { NewUser, Page, User, UserChange, UserCreated } from '@/api/model';
 
 export const userList = liveList<Page<User>>('users', '/users', {});
 
@@ -10,14 +10,14 @@ const refresh = () => queryClient.invalidateQueries({ queryKey: ['users'] });
 
 export const createUser = mutationOptions({
   gcTime: 0,
-  mutationFn: (user: { name: string; role: Role }) => post<UserCreated>('/users', user),
+  mutationFn: (user: NewUser) => post<UserCreated>('/users', user),
   onSuccess: refresh,
 });
 
 export function changeUser(name: string) {
   return mutationOptions({
     gcTime: 0,
-    mutationFn: (change: { role?: Role; disabled?: boolean; resetPassword?: boolean }) => patch<UserCreated>(path(name), change),
+    mutationFn: (change: UserChange) => patch<UserCreated>(path(name), change),
     onSuccess: refresh,
   });
 }
