@@ -109,8 +109,10 @@ func refusal(from, to string) string {
 
 func refusalInBackend(source, target, to string, toBackend bool) string {
 	if strings.HasPrefix(to, "agent/") {
-		if source == "propagation" && to == "agent/apply" {
-			return "" // one code applies Works, in the hub for push and in the agent for pull
+		// One code applies Works and observes members: in the hub for push, in
+		// the agent for pull.
+		if source == "propagation" && to == "agent/apply" || source == "cluster" && to == "agent/inventory" {
+			return ""
 		}
 		return "the backend does not import the agent"
 	}
@@ -224,6 +226,7 @@ func TestRefusalKnowsTheRules(t *testing.T) {
 		{"backend/fault", "backend/kube", true},
 		{"backend/agentapi", "backend/apis/work/v1alpha1", false},
 		{"backend/propagation", "agent/apply", false},
+		{"backend/cluster", "agent/inventory", false},
 		{"backend/cluster", "agent/apply", true},
 		{"backend/cluster", "migrations", true},
 		{"backend/app", "migrations", false},

@@ -73,6 +73,8 @@ func (e *Embedded) Config() *rest.Config {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // we share a process: back-pressure is the server's
+	// The API server asks itself in protobuf, which our own kinds do not speak.
+	config.ContentType, config.AcceptContentTypes = "", ""
 	return config
 }
 
