@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/backend/apis"
 )
@@ -161,4 +162,14 @@ var publishedConfigMaps = []string{"kube-root-ca.crt", "openshift-service-ca.crt
 func (a *Applier) ownerInNamespace(owner metav1.OwnerReference) bool {
 	mapping, err := a.mapper.mapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// HoldsOthers says what a namespace of the member that cfg reaches holds besides
+// objects of the hub and what every namespace has, "" if nothing.
+func HoldsOthers(ctx context.Context, cfg *rest.Config, namespace string) (string, error) {
+	a, err := New(cfg)
+	if err != nil {
+		return "", err
+	}
+	return a.foreignInNamespace(ctx, namespace)
 }

@@ -1,0 +1,16 @@
+// Command muster-agent joins a cluster to a Muster hub and serves it from within.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	os.Exit(report(os.Stderr, err))
+}

@@ -1,0 +1,128 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"muster.dev/muster/backend/agentapi"
+)
+
+// member is the cluster that registers, as its operator reaches it.
+type member struct {
+	client    kubernetes.Interface
+	dynamic   dynamic.Interface
+	host      string
+	namespace string
+}
+
+func newMember(config *rest.Config, namespace string) (*member, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter, config.Timeout = -1, nil, requestTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of this cluster: %w", err)
+	}
+	d, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of this cluster: %w", err)
+	}
+	return &member{client: client, dynamic: d, host: config.Host, namespace: namespace}, nil
+}
+
+// resources maps the kinds that an agent consists of.
+var resources = map[string]schema.GroupVersionResource{
+	"Namespace":          {Version: "v1", Resource: "namespaces"},
+	"ServiceAccount":     {Version: "v1", Resource: "serviceaccounts"},
+	"Secret":             {Version: "v1", Resource: "secrets"},
+	"ClusterRole":        {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	"ClusterRoleBinding": {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	"Deployment":         {Group: "apps", Version: "v1", Resource: "deployments"},
+}
+
+func (m *member) api(kind, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return m.dynamic.Resource(resources[kind])
+	}
+	return m.dynamic.Resource(resources[kind]).Namespace(namespace)
+}
+
+// put creates an object, or brings the fields that are ours up to date.
+func (m *member) put(ctx context.Context, o runtime.Object) error {
+	accessor, err := meta.Accessor(o)
+	if err != nil {
+		return err
+	}
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	fields, err := plainFields(o)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	_, err = m.api(kind, accessor.GetNamespace()).Patch(ctx, accessor.GetName(), types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: agentapi.AgentName, Force: ptr.To(true)})
+	if apierrors.IsForbidden(err) {
+		return permissionFailure(err.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("create %s %s in this cluster: %w", kind, accessor.GetName(), err)
+	}
+	return nil
+}
+
+// reach asks for the member's version.
+func (m *member) reach(context.Context) (string, error) {
+	version, err := m.client.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("reach this cluster at %s: %w", m.host, err)
+	}
+	return version.GitVersion, nil
+}
+
+// id is the UID of namespace kube-system, by which a cluster is told from others.
+func (m *member) id(ctx context.Context) (types.UID, error) {
+	namespace, err := m.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read namespace %s of this cluster: %w", metav1.NamespaceSystem, err)
+	}
+	return namespace.UID, nil
+}
+
+// mayInstall checks that the operator may do everything: the agent's role allows
+// everything, and nobody can give what he has not.
+func (m *member) mayInstall(ctx context.Context) error {
+	for _, attributes := range []authorizationv1.ResourceAttributes{
+		{Verb: "*", Group: "*", Resource: "*"},
+	} {
+		review, err := m.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("ask this cluster what we may do: %w", err)
+		}
+		if !review.Status.Allowed {
+			return permissionFailure("the kubeconfig's user may not do everything in this cluster")
+		}
+	}
+	return nil
+}
+
+func permissionFailure(message string) *Failure {
+	return &Failure{Code: CodePermissions, Message: message,
+		Cause: "the agent applies objects of any kind, so its role allows everything, and Kubernetes lets only those grant a role who have its rights",
+		Fix:   "use a kubeconfig with the role cluster-admin for registering; the agent gets an account of its own"}
+}
