@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -11,15 +12,21 @@ import (
 )
 
 const (
-	queueLimit   = 1024 // messages waiting for one reader, coalesced by row
-	requestLimit = 4 << 10
-	topicLimit   = 64
+	requestLimit = 4 << 10 // bytes of one message of a client
+	topicLimit   = 64      // topics of one reader
 	authLimit    = 10 * time.Second
 	writeLimit   = 10 * time.Second
-	pingPeriod   = 10 * time.Second
-	silenceLimit = 60 * time.Second
-	recheck      = 30 * time.Second
 )
+
+// limits are what a connection is held to.
+type limits struct {
+	ping    time.Duration // between two pings
+	recheck time.Duration // between two looks at the session
+	silence time.Duration // of the client; browsers answer pings by themselves
+	queue   int           // messages waiting for one reader, coalesced by row
+}
+
+var usual = limits{ping: 10 * time.Second, recheck: 30 * time.Second, silence: 45 * time.Second, queue: 1024}
 
 // Peer is the signed-in user behind a connection.
 type Peer interface {
@@ -43,7 +50,7 @@ type connection struct {
 	queued map[string][]byte // the newest message of each key
 	serial int               // makes keys of messages that must not coalesce
 	slow   bool
-	topics int
+	topics map[string]struct{} // read's alone
 }
 
 func (c *connection) allowed(role string) bool { return c.peer.Allowed(role) }
@@ -58,11 +65,11 @@ func (c *connection) push(key string, data []byte) {
 	}
 	if key == "" {
 		c.serial++
-		key = "\x00" + string(rune(c.serial))
+		key = "\x00" + strconv.Itoa(c.serial)
 	}
 	if _, waiting := c.queued[key]; waiting {
 		c.remove(key)
-	} else if len(c.queued) >= queueLimit {
+	} else if len(c.queued) >= c.hub.limits.queue {
 		c.slow = true
 	}
 	c.queued[key] = data
@@ -95,23 +102,27 @@ func (c *connection) take() (messages [][]byte, slow bool) {
 	return messages, c.slow
 }
 
-// serve runs an upgraded connection until it ends.
-func (h *Hub) serve(ctx context.Context, socket *websocket.Conn, redeem func(ticket string) (Peer, bool)) {
-	defer socket.Close() //nolint:errcheck // nothing left to say
+// authenticate reads the first message; nil: the socket is to be closed.
+func authenticate(socket *websocket.Conn, redeem func(ticket string) (Peer, bool)) Peer {
 	socket.SetReadLimit(requestLimit)
 	_ = socket.SetReadDeadline(time.Now().Add(authLimit))
 	var first request
 	if err := socket.ReadJSON(&first); err != nil {
-		return
+		return nil
 	}
 	peer, ok := redeem(first.Ticket)
 	if first.Type != "auth" || !ok {
 		closeWith(socket, CloseSessionEnded, "the ticket is not valid")
-		return
+		return nil
 	}
+	return peer
+}
+
+// serve runs an authenticated connection until it ends.
+func (h *Hub) serve(ctx context.Context, socket *websocket.Conn, peer Peer) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c := &connection{hub: h, socket: socket, peer: peer, wake: make(chan struct{}, 1), queued: map[string][]byte{}}
+	c := &connection{hub: h, socket: socket, peer: peer, wake: make(chan struct{}, 1), queued: map[string][]byte{}, topics: map[string]struct{}{}}
 	defer h.forget(c)
 	c.push("", message{Type: "ready", Epoch: h.epoch}.encode())
 	go func() {
@@ -122,8 +133,10 @@ func (h *Hub) serve(ctx context.Context, socket *websocket.Conn, redeem func(tic
 }
 
 func (c *connection) read() {
+	heard := func(string) error { return c.socket.SetReadDeadline(time.Now().Add(c.hub.limits.silence)) }
+	c.socket.SetPongHandler(heard)
 	for {
-		_ = c.socket.SetReadDeadline(time.Now().Add(silenceLimit))
+		_ = heard("")
 		kind, data, err := c.socket.ReadMessage()
 		if err != nil {
 			return
@@ -135,15 +148,14 @@ func (c *connection) read() {
 		}
 		switch asked.Type {
 		case "subscribe":
-			if c.topics++; c.topics > topicLimit {
+			if c.topics[asked.Topic] = struct{}{}; len(c.topics) > topicLimit {
 				closeWith(c.socket, websocket.ClosePolicyViolation, "too many topics")
 				return
 			}
 			c.hub.subscribe(c, asked)
 		case "unsubscribe":
-			c.topics = max(c.topics-1, 0)
+			delete(c.topics, asked.Topic)
 			c.hub.unsubscribe(c, asked.Topic)
-		case "pong":
 		default:
 			c.push("", message{Type: "denied", Detail: "unknown message type"}.encode())
 		}
@@ -151,12 +163,14 @@ func (c *connection) read() {
 }
 
 func (c *connection) write(ctx context.Context) {
-	ping, check := time.NewTicker(pingPeriod), time.NewTicker(recheck)
+	ping, check := time.NewTicker(c.hub.limits.ping), time.NewTicker(c.hub.limits.recheck)
 	defer ping.Stop()
 	defer check.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-ctx.Done(): // the reader has ended
+			return
+		case <-c.hub.stopped:
 			closeWith(c.socket, websocket.CloseGoingAway, "the hub stops")
 			return
 		case <-c.peer.Ended():
@@ -168,22 +182,44 @@ func (c *connection) write(ctx context.Context) {
 				return
 			}
 		case now := <-ping.C:
-			if !c.send(message{Type: "ping", At: now.UTC().Format(time.RFC3339Nano)}.encode()) {
+			if !c.ping(now) {
 				return
 			}
 		case <-c.wake:
-			messages, slow := c.take()
-			if slow {
-				closeWith(c.socket, CloseSlowReader, "this reader does not keep up")
+			if !c.flush() {
 				return
-			}
-			for _, data := range messages {
-				if !c.send(data) {
-					return
-				}
 			}
 		}
 	}
+}
+
+// flush writes what waits; false: the connection is to be closed.
+func (c *connection) flush() bool {
+	messages, slow := c.take()
+	for _, data := range messages {
+		if slow || c.isSlow() {
+			closeWith(c.socket, CloseSlowReader, "this reader does not keep up")
+			return false
+		}
+		if !c.send(data) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *connection) isSlow() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow
+}
+
+// ping tells the page that the hub is there, and asks the browser whether it is.
+func (c *connection) ping(now time.Time) bool {
+	if c.socket.WriteControl(websocket.PingMessage, nil, now.Add(writeLimit)) != nil {
+		return false
+	}
+	return c.send(message{Type: "ping", At: now.UTC().Format(time.RFC3339Nano)}.encode())
 }
 
 func (c *connection) send(data []byte) bool {

@@ -14,6 +14,8 @@ import (
 const (
 	ticketLifetime = 30 * time.Second
 	ticketsKept    = 10_000
+	// strangers is how many sockets may be open that have not shown a ticket yet.
+	strangers = 256
 )
 
 // Ticket lets one WebSocket in, once, within 30 s.
@@ -28,8 +30,11 @@ type Handler struct {
 	peer     func(*gin.Context) Peer
 	origins  func() []string
 	upgrader *websocket.Upgrader
-	mu       sync.Mutex
-	tickets  map[string]issued
+	// doors are taken by sockets until they have shown a ticket.
+	doors chan struct{}
+
+	mu      sync.Mutex
+	tickets map[string]issued
 }
 
 type issued struct {
@@ -40,7 +45,7 @@ type issued struct {
 // NewHandler returns the routes of hub. peer tells who asks for a ticket;
 // origins are the exact origins a socket may be opened from.
 func NewHandler(hub *Hub, peer func(*gin.Context) Peer, origins func() []string) *Handler {
-	h := &Handler{hub: hub, peer: peer, origins: origins, tickets: map[string]issued{}}
+	h := &Handler{hub: hub, peer: peer, origins: origins, doors: make(chan struct{}, strangers), tickets: map[string]issued{}}
 	h.upgrader = newUpgrader(func(r *http.Request) bool { return slices.Contains(h.origins(), r.Header.Get("Origin")) })
 	return h
 }
@@ -90,9 +95,22 @@ func (h *Handler) redeem(text string) (Peer, bool) {
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/live [get]
 func (h *Handler) socket(c *gin.Context) {
+	select {
+	case h.doors <- struct{}{}:
+	default:
+		c.AbortWithStatus(http.StatusServiceUnavailable)
+		return
+	}
+	entered := sync.OnceFunc(func() { <-h.doors })
+	defer entered()
 	socket, err := h.upgrader.Upgrade(c.Writer, c.Request, nil)
 	if err != nil {
 		return // the upgrader has answered
 	}
-	h.hub.serve(c.Request.Context(), socket, h.redeem)
+	defer socket.Close() //nolint:errcheck // nothing left to say
+	peer := authenticate(socket, h.redeem)
+	entered()
+	if peer != nil {
+		h.hub.serve(c.Request.Context(), socket, peer)
+	}
 }

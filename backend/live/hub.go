@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -16,14 +17,23 @@ const (
 	// idleTopic is after how long a topic without readers and changes is dropped;
 	// only topics under a prefix are, e.g. those of single registrations.
 	idleTopic = 10 * time.Minute
+	// openTopics is how many topics there may be: readers name those under a
+	// prefix themselves.
+	openTopics = 10_000
 )
 
 // Hub numbers changes and hands them to connections.
 type Hub struct {
-	epoch string
+	epoch   string
+	limits  limits
+	stopped chan struct{} // closed when the hub stops
+
 	mu    sync.Mutex
 	rules []rule
 	open  map[string]*topic
+	// floor is the highest number of any topic that was dropped. Topics begin
+	// there, so that no number ever means two changes of one topic.
+	floor uint64
 }
 
 // rule says who may read a topic, or all topics under a prefix ending in "/".
@@ -44,7 +54,15 @@ type entry struct {
 
 // NewHub returns a hub whose numbers start anew: its epoch tells clients so.
 func NewHub() *Hub {
-	return &Hub{epoch: rand.Text()[:12], open: map[string]*topic{}}
+	return &Hub{epoch: rand.Text()[:12], limits: usual, stopped: make(chan struct{}), open: map[string]*topic{}}
+}
+
+// Start blocks until ctx ends and then closes all connections. It may be called
+// once.
+func (h *Hub) Start(ctx context.Context) error {
+	<-ctx.Done()
+	close(h.stopped)
+	return nil
 }
 
 // Handle declares a topic that users of at least role may read. A name that
@@ -86,26 +104,26 @@ func (h *Hub) Seq(name string) (epoch string, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if current := h.open[name]; current != nil {
-		seq = current.seq
+		return h.epoch, current.seq
 	}
-	return h.epoch, seq
+	return h.epoch, h.floor
 }
 
 func (h *Hub) topic(name string) *topic {
 	current := h.open[name]
 	if current == nil {
 		h.dropIdle()
-		current = &topic{readers: map[*connection]struct{}{}, touched: time.Now()}
+		current = &topic{seq: h.floor, readers: map[*connection]struct{}{}, touched: time.Now()}
 		h.open[name] = current
 	}
 	return current
 }
 
-// dropIdle forgets topics of single rows that nobody reads. Their numbers start
-// anew, which a returning client's larger number tells apart.
+// dropIdle forgets topics of single rows that nobody reads.
 func (h *Hub) dropIdle() {
 	for name, current := range h.open {
 		if strings.Contains(name, "/") && len(current.readers) == 0 && time.Since(current.touched) > idleTopic {
+			h.floor = max(h.floor, current.seq)
 			delete(h.open, name)
 		}
 	}
@@ -123,22 +141,22 @@ func (h *Hub) roleFor(name string) (string, error) {
 }
 
 // subscribe adds a reader and sends what it missed since (epoch, seq), or asks
-// it to fetch again when that is no longer known.
+// it to fetch again when that is no longer known. A reader that names no epoch
+// has missed nothing.
 func (h *Hub) subscribe(reader *connection, asked request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	role, err := h.roleFor(asked.Topic)
-	if err != nil || !reader.allowed(role) {
-		detail := "this topic needs the role " + role
-		if err != nil {
-			detail = err.Error()
-		}
-		reader.push("", message{Type: "denied", Topic: asked.Topic, Detail: detail}.encode())
+	if why := h.refusal(reader, asked.Topic); why != "" {
+		reader.push("", message{Type: "denied", Topic: asked.Topic, Detail: why}.encode())
 		return
 	}
 	current := h.topic(asked.Topic)
 	current.readers[reader] = struct{}{}
+	current.touched = time.Now()
 	reader.push("", message{Type: "subscribed", Topic: asked.Topic, Epoch: h.epoch, Seq: current.seq}.encode())
+	if asked.Epoch == "" {
+		return
+	}
 	oldest := current.seq + 1
 	if len(current.ring) > 0 {
 		oldest = current.ring[0].seq
@@ -154,18 +172,42 @@ func (h *Hub) subscribe(reader *connection, asked request) {
 	}
 }
 
+// refusal says why a reader may not have a topic; empty: it may.
+func (h *Hub) refusal(reader *connection, name string) string {
+	role, err := h.roleFor(name)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !reader.allowed(role):
+		return "this topic needs the role " + role
+	case h.open[name] == nil && len(h.open) >= openTopics:
+		return "there are too many topics"
+	}
+	return ""
+}
+
 func (h *Hub) unsubscribe(reader *connection, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if current := h.open[name]; current != nil {
-		delete(current.readers, reader)
-	}
+	h.leave(reader, name)
 }
 
 func (h *Hub) forget(reader *connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, current := range h.open {
+	for name := range h.open {
+		h.leave(reader, name)
+	}
+}
+
+// leave takes a reader off a topic, whose time without readers begins.
+func (h *Hub) leave(reader *connection, name string) {
+	current := h.open[name]
+	if current == nil {
+		return
+	}
+	if _, reads := current.readers[reader]; reads {
 		delete(current.readers, reader)
+		current.touched = time.Now()
 	}
 }

@@ -159,12 +159,19 @@ func TestResume(t *testing.T) {
 		{"all missed", epoch, 0, []string{"subscribed", "event 1", "event 2", "event 3"}},
 		{"another hub", "other", 2, []string{"subscribed", "resync"}},
 		{"from the future", epoch, 9, []string{"subscribed", "resync"}},
+		{"first visit", "", 0, []string{"subscribed", "event 4"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			socket := s.open(t)
 			send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": test.epoch, "seq": test.seq})
-			for _, want := range test.want {
+			for i, want := range test.want {
+				if want == "event 4" {
+					s.hub.Publish("clusters", live.Event{Op: live.OpDelete, Key: "0"})
+				}
 				got := receive(t, socket)
+				if i == 0 && (got.Epoch != epoch || got.Topic != "clusters") {
+					t.Errorf("subscribed to %+v", got)
+				}
 				text := got.Type
 				if got.Type == "event" {
 					text = fmt.Sprint("event ", got.Seq)
@@ -184,39 +191,6 @@ func TestTopicsAreGuarded(t *testing.T) {
 		send(t, socket, map[string]any{"type": "subscribe", "topic": topic})
 		if got := receive(t, socket); got.Type != "denied" {
 			t.Errorf("topic %s: got %s, want denied", topic, got.Type)
-		}
-	}
-}
-
-func TestSlowReaderIsClosedAlone(t *testing.T) {
-	s := newSite(t)
-	slow, quick := s.open(t), s.open(t)
-	for _, socket := range []*websocket.Conn{slow, quick} {
-		epoch, seq := s.hub.Seq("clusters")
-		send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": epoch, "seq": seq})
-		if got := receive(t, socket); got.Type != "subscribed" {
-			t.Fatalf("got %s, want subscribed", got.Type)
-		}
-	}
-	row := strings.Repeat("x", 16<<10)
-	for batch := range 6 { // 2,400 rows that the slow reader leaves lying
-		for i := range 400 {
-			s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: fmt.Sprint(batch, "-", i), Row: row})
-		}
-		_, last := s.hub.Seq("clusters")
-		for got := receive(t, quick); got.Seq != last; got = receive(t, quick) {
-			if got.Type != "event" {
-				t.Fatalf("the quick reader got %s", got.Type)
-			}
-		}
-	}
-	for {
-		var got message
-		if err := slow.ReadJSON(&got); err != nil {
-			if !websocket.IsCloseError(err, live.CloseSlowReader) {
-				t.Errorf("the slow reader was closed with %v, want %d", err, live.CloseSlowReader)
-			}
-			return
 		}
 	}
 }
@@ -248,5 +222,72 @@ func TestRevokedSessionClosesSocket(t *testing.T) {
 	var got message
 	if err := socket.ReadJSON(&got); !websocket.IsCloseError(err, live.CloseSessionEnded) {
 		t.Errorf("closed with %v, want %d", err, live.CloseSessionEnded)
+	}
+}
+
+func TestForgottenChangesAskForResync(t *testing.T) {
+	s := newSite(t)
+	epoch, _ := s.hub.Seq("clusters")
+	for i := range 600 { // more than a topic holds
+		s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: "a", Row: i})
+	}
+	socket := s.open(t)
+	send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters", "epoch": epoch, "seq": 50})
+	for _, want := range []string{"subscribed", "resync"} {
+		if got := receive(t, socket); got.Type != want || got.Seq != 600 {
+			t.Fatalf("got %+v, want %s at 600", got, want)
+		}
+	}
+}
+
+func TestFirstMessageMustBeTheTicket(t *testing.T) {
+	s := newSite(t)
+	for name, first := range map[string]any{
+		"no ticket":    map[string]any{"type": "auth"},
+		"wrong ticket": map[string]any{"type": "auth", "ticket": "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		"too early":    map[string]any{"type": "subscribe", "topic": "clusters", "ticket": s.ticket(t)},
+		"too long":     map[string]any{"type": "auth", "ticket": strings.Repeat("A", 5<<10)},
+	} {
+		socket, _ := s.dial(t, s.server.URL)
+		send(t, socket, first)
+		var got message
+		if err := socket.ReadJSON(&got); err == nil {
+			t.Errorf("%s: got %+v, want an end", name, got)
+		}
+	}
+}
+
+func TestUnsubscribe(t *testing.T) {
+	s := newSite(t)
+	socket := s.open(t)
+	send(t, socket, map[string]any{"type": "subscribe", "topic": "clusters"})
+	receive(t, socket)
+	send(t, socket, map[string]any{"type": "unsubscribe", "topic": "clusters"})
+	send(t, socket, map[string]any{"type": "subscribe", "topic": "registrations/a"}) // in order: its answer follows
+	receive(t, socket)
+	s.hub.Publish("clusters", live.Event{Op: live.OpUpsert, Key: "a", Row: 1})
+	s.hub.Publish("registrations/a", live.Event{Op: live.OpUpsert, Key: "a", Row: 1})
+	if got := receive(t, socket); got.Topic != "registrations/a" {
+		t.Errorf("got %+v, want only the topic still subscribed", got)
+	}
+}
+
+// TestStrangersDoNotLockOut opens sockets that never show a ticket.
+func TestStrangersDoNotLockOut(t *testing.T) {
+	s := newSite(t)
+	known := s.open(t)
+	var refused bool
+	for range 300 {
+		if _, status := s.dial(t, s.server.URL); status == http.StatusServiceUnavailable {
+			refused = true
+			break
+		}
+	}
+	if !refused {
+		t.Error("300 sockets without a ticket are open")
+	}
+	send(t, known, map[string]any{"type": "subscribe", "topic": "clusters"})
+	if got := receive(t, known); got.Type != "subscribed" {
+		t.Errorf("a known reader got %+v", got)
 	}
 }

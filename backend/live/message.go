@@ -7,6 +7,24 @@
 //
 //	         auth            subscribe               event | resync | denied
 //	connect ──────► ready ──────────────► subscribed ─────────────────────► …
+//
+// The browser sends, as JSON text:
+//
+//	{"type":"auth","ticket":"…"}                                   first, within 10 s
+//	{"type":"subscribe","topic":"clusters","epoch":"…","seq":12}   without epoch: from now on
+//	{"type":"unsubscribe","topic":"clusters"}
+//
+// The hub sends:
+//
+//	{"type":"ready","epoch":"…"}
+//	{"type":"subscribed","topic":"…","epoch":"…","seq":12}
+//	{"type":"event","topic":"…","seq":13,"op":"upsert"|"delete","key":"…","row":{…}}
+//	{"type":"resync","topic":"…","epoch":"…","seq":40}             fetch again, REST answers carry epoch and seq
+//	{"type":"denied","topic":"…","detail":"…"}
+//	{"type":"ping","at":"…"}                                       every 10 s
+//
+// Close codes of ours: 4008 the reader is too slow, 4401 there is no session
+// (any more).
 package live
 
 import "encoding/json"
