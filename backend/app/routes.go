@@ -9,6 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/component-base/metrics/legacyregistry"
+
 	apidocs "muster.dev/muster/api-docs"
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
@@ -48,7 +51,7 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 		Certificate:  certificate.get,
 		SPA:          dashboard,
 		Swagger:      apidocs.Swagger,
-		Metrics:      kube.Metrics(),
+		Metrics:      prometheus.Gatherers{kube.Metrics(), legacyregistry.DefaultGatherer},
 		Ready:        a.plane.Ready,
 		Authenticate: users.Authenticate(),
 		Public: func(r *gin.RouterGroup) {

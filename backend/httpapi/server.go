@@ -101,7 +101,7 @@ func NewEngine(options Options) (*gin.Engine, error) {
 	engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok") })
 	engine.GET("/readyz", readiness(options.Ready))
 	if options.Metrics != nil {
-		engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{})))
+		engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(options.Metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})))
 	}
 	if options.Swagger != nil {
 		page, err := newReference(options.Swagger)
