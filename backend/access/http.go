@@ -124,22 +124,24 @@ func crossSite(why string) error {
 		WithFix("send JSON with the Origin of the dashboard and the header " + csrfHeader + " that GET /session names")
 }
 
-// checkOrigin refuses what a page of another site could make a browser send.
+// checkOrigin refuses what a page of another site could make a browser send. A
+// body that is not there needs its Content-Type all the same: browsers ask first
+// before they send one that a form cannot have.
 func (h *Handler) checkOrigin(r *http.Request) error {
-	if r.ContentLength != 0 {
-		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-		if err != nil || kind != "application/json" {
-			return crossSite("its Content-Type is not application/json")
-		}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return crossSite("its Content-Type is not application/json")
 	}
-	origin := r.Header.Get("Origin")
-	if origin != "" && slices.Contains(h.origins(), origin) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
-		return nil
-	}
-	if origin == "" {
+	origin, from := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	switch {
+	case origin != "" && !slices.Contains(h.origins(), origin):
+		return crossSite("its Origin is not the dashboard's")
+	case from != "" && from != "same-origin":
+		return crossSite("the browser says that another site sent it")
+	case origin == "" && from == "":
 		return crossSite("it names no Origin")
 	}
-	return crossSite("its Origin is not the dashboard's")
+	return nil
 }
 
 // grant sets the cookie of a new session.

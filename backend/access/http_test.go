@@ -137,7 +137,11 @@ func TestHTTPCrossSite(t *testing.T) {
 		status int
 	}{
 		"ours":                        {good, "{}", 200},
-		"ours without a body":         {without(good, "Content-Type", ""), "", 200},
+		"ours without a body":         {good, "", 200},
+		"no body of no type":          {without(good, "Content-Type", ""), "", 403},
+		"ours, says the browser":      {without(good, "Sec-Fetch-Site", "same-origin"), "{}", 200},
+		"not ours, says the browser":  {without(good, "Sec-Fetch-Site", "cross-site"), "{}", 403},
+		"another origin, disputed":    {without(without(good, "Origin", "https://evil.test"), "Sec-Fetch-Site", "same-origin"), "{}", 403},
 		"same origin by the browser":  {without(without(good, "Origin", ""), "Sec-Fetch-Site", "same-origin"), "{}", 200},
 		"charset":                     {without(good, "Content-Type", "application/json; charset=utf-8"), "{}", 200},
 		"token missing":               {without(good, "X-CSRF-Token", ""), "{}", 403},
