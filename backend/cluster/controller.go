@@ -50,7 +50,6 @@ type Reconciler struct {
 	purger   Purger
 	presence Presence
 	events   events.EventRecorder
-	stages   StageRecorder
 	clock    clock.PassiveClock
 
 	poker    poker
@@ -62,8 +61,7 @@ type Reconciler struct {
 // serves speed and tact, not correctness: a restart may lose it. Its fields
 // belong to the one Reconcile of the Cluster.
 type memory struct {
-	uid   types.UID
-	stage string // the last one reported
+	uid types.UID
 	// The rest is about a removal: bindings name the cluster no more, since when
 	// something is waited for, and when that was last said.
 	unbound            bool
@@ -78,8 +76,6 @@ type ReconcilerDeps struct {
 	Purger Purger
 	// Presence tells whether a member can still be cleaned.
 	Presence Presence
-	// Stages keeps the record of registrations.
-	Stages StageRecorder
 	// Clock is the real one unless a test says otherwise.
 	Clock clock.PassiveClock
 }
@@ -90,7 +86,7 @@ func NewReconciler(hub client.Client, recorder events.EventRecorder, deps Reconc
 		deps.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		hub: hub, live: deps.Live, purger: deps.Purger, presence: deps.Presence, events: recorder, stages: deps.Stages, clock: deps.Clock,
+		hub: hub, live: deps.Live, purger: deps.Purger, presence: deps.Presence, events: recorder, clock: deps.Clock,
 		memories: map[string]*memory{},
 	}
 }
@@ -153,7 +149,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if s.stored.DeletionTimestamp != nil {
 		return r.remove(ctx, s)
 	}
-	r.tellStages(ctx, s)
 	result, err := r.ensure(ctx, s)
 	if patched := kube.Patch(ctx, r.hub, s.stored, s.cluster); client.IgnoreNotFound(patched) != nil && err == nil {
 		err = fmt.Errorf("update cluster %s: %w", request.Name, patched)
@@ -278,24 +273,4 @@ func (r *Reconciler) known(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.memories[name] != nil
-}
-
-// tellStages reports what an unmodified agent's Cluster shows of its
-// registration. Our own agent's is reported by Liveness, a push join's by itself.
-func (r *Reconciler) tellStages(ctx context.Context, s *scope) {
-	c := s.stored
-	if !hasForeignAgent(c) || s.memory.stage == StageReady {
-		return
-	}
-	stage := StageCluster
-	if c.Status.KubernetesVersion != "" {
-		stage = StageInventory
-	}
-	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
-		stage = StageReady
-	}
-	if s.memory.stage != stage {
-		s.memory.stage = stage
-		r.stages.Advance(ctx, Match{Cluster: c.Name}, stage, StageEvent{})
-	}
 }

@@ -4,10 +4,17 @@ import (
 	"context"
 	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -48,7 +55,7 @@ func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*Liveness, error) {
 		}
 	}})
 	reconciler = NewReconciler(hub, m.GetEventRecorder("cluster-controller"), ReconcilerDeps{
-		Live: live, Purger: d.Purger, Presence: NewPresence(live, d.Members, liveness, d.Clock), Stages: d.Stages, Clock: d.Clock,
+		Live: live, Purger: d.Purger, Presence: NewPresence(live, d.Members, liveness, d.Clock), Clock: d.Clock,
 	})
 	for name, setup := range map[string]func(ctrl.Manager) error{
 		"csr":      NewCSRReconciler(hub, live, facts, d.Stages).SetupWithManager,
@@ -81,6 +88,19 @@ func (a attaching) Start(ctx context.Context) error {
 	if a.deps.Admission != nil {
 		a.deps.Admission.Attach(a.facts, liveWriter{a.manager.GetClient(), a.manager.GetAPIReader()}, a.deps.Stages)
 	}
+	a.warm()
 	<-ctx.Done()
 	return nil
+}
+
+// warm looks up the kinds that the first registration writes, which would
+// otherwise wait for discovery. What fails is looked up again when it is needed.
+func (a attaching) warm() {
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{}, &authorizationv1.SubjectAccessReview{}, &workv1alpha2.ResourceBinding{}, &coordinationv1.Lease{}, &corev1.Secret{},
+	} {
+		if kind, err := apiutil.GVKForObject(object, a.manager.GetScheme()); err == nil {
+			_, _ = a.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		}
+	}
 }

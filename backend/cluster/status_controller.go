@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -170,8 +171,11 @@ func (r *StatusReconciler) run(ctx context.Context, cluster *clusterv1alpha1.Clu
 	r.end(cluster.Name)
 	made := &collecting{uid: cluster.UID, transport: config.Transport, ended: make(chan struct{})}
 	name := cluster.Name
+	// What a new collector sees first is taken as it is (contract section 7.4).
+	last := cluster.Status.DeepCopy()
+	meta.RemoveStatusCondition(&last.Conditions, clusterv1alpha1.ClusterConditionReady)
 	made.collector, err = inventory.New(config, inventory.Options{
-		Models: cluster.Spec.ResourceModels, Last: cluster.Status, Damping: pushDamping, Clock: r.clock,
+		Models: cluster.Spec.ResourceModels, Last: *last, Damping: pushDamping, Clock: r.clock,
 		OnChange: func(status clusterv1alpha1.ClusterStatus) {
 			made.mu.Lock()
 			made.latest = &status
