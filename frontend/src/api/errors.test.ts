@@ -23,7 +23,11 @@ describe('wording of errors', () => {
 
   it('keeps the hub’s sentence where there is no wording of ours, in either language', () => {
     const error = new ApiError(400, { code: 'invalid', detail: 'limit must be a number', fields: [{ field: 'limit', message: 'out of range' }] });
-    expect(explainError(zh, 'zh', error)).toMatchObject({ what: zh.byStatus[400]?.what, why: 'limit must be a number limit: out of range', code: undefined });
+    expect(explainError(zh, 'zh', error)).toMatchObject({ what: zh.byStatus[400]?.what, why: 'limit must be a number', code: undefined });
+  });
+
+  it('names the refused fields when nothing else says what is wrong', () => {
+    expect(explainError(en, 'en', new ApiError(400, { fields: [{ field: 'limit', message: 'out of range' }] })).why).toBe('limit: out of range');
   });
 
   it('shows the request id of what broke in the hub, and of nothing else', () => {

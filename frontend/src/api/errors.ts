@@ -32,7 +32,7 @@ export function explainError(words: ErrorWords, language: Language, error: unkno
   const wording = known ?? words.byStatus[error.status] ?? words.unexpected;
   const fields = error.fields.map((field) => `${field.field}: ${field.message}`).join('; ');
   // Without a wording of its own the hub's sentence is all that says what this is about, in either language.
-  const explained = merge(known ? language : 'en', wording, known ? error.code : '', [error.detail, fields].filter(Boolean).join(' '), error.fix);
+  const explained = merge(known ? language : 'en', wording, known ? error.code : '', error.detail || fields, error.fix);
   return { ...explained, requestId: error.status >= 500 ? error.requestId || undefined : undefined };
 }
 

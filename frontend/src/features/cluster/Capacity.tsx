@@ -17,7 +17,7 @@ export function Capacity({ cluster }: { cluster: ClusterDetail }) {
       {nodes && (
         <div className={styles['cell']}>
           <span className={styles['name']}>{words.nodes}</span>
-          <Bar label={words.nodes} used={nodes.ready} total={nodes.total} wide plain />
+          {nodes.total > 0 && <Bar label={words.nodes} used={nodes.ready} total={nodes.total} wide plain />}
           <span className="dim small">{words.nodesReady(nodes.ready, nodes.total)}</span>
         </div>
       )}

@@ -5,6 +5,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
 import { Notice } from '@/shared/ui/Notice';
 import { Section } from '@/shared/ui/Section';
+import { folded } from '@/shared/ui/shell';
 import { TabBar } from '@/shared/ui/TabBar';
 import { countdown } from '@/shared/ui/time';
 import { uiWords } from '@/shared/ui/words';
@@ -27,7 +28,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
         <>
           <TabBar label={words.tabsLabel} panel="command" chosen={tool} tabs={tools.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => setTool(tools.find((one) => one === key) ?? 'muster')} />
           <div role="tabpanel" id="command" aria-labelledby={`command-${tool}`}>
-            <CommandBlock key={tool} text={commands[tool]} secret={issued.secret} what={words.command} />
+            <CommandBlock key={tool} text={tool === 'manifest' ? commands[tool] : folded(commands[tool])} secret={issued.secret} what={words.command} />
           </div>
         </>
       ) : <Notice tone="info" title={words.secretGone} action={again} />}

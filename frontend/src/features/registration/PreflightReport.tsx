@@ -17,13 +17,13 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
   const words = useWords(registrationWords);
   return (
     <>
-      {report.contexts.length > 0 && (
+      {report.contexts.length > 1 && (
         <NativeSelect
-          label={words.context} value={report.context} disabled={busy || report.contexts.length === 1} onChange={(event) => onContext(event.target.value)}
+          label={words.context} value={report.context} disabled={busy} onChange={(event) => onContext(event.target.value)}
           data={report.contexts.map((context) => ({ value: context.name, label: words.contextOption(context.name, context.problem ?? context.server) }))}
         />
       )}
-      {report.keeps && <Kept keeps={report.keeps} />}
+      {report.keeps && <Kept keeps={report.keeps} context={report.context} />}
       <Section title={words.checks}>
         <ul className={styles['checks']} aria-label={words.checks} aria-live="polite" aria-busy={busy}>
           {report.checks.map((check) => <CheckLine key={check.id} check={check} />)}
@@ -48,11 +48,12 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
 }
 
 /** The redacted view: what of the kubeconfig outlives the join. */
-function Kept({ keeps }: { keeps: NonNullable<Preflight['keeps']> }) {
+function Kept({ keeps, context }: { keeps: NonNullable<Preflight['keeps']>; context: string }) {
   const words = useWords(registrationWords);
   return (
     <Section title={words.keeps}>
       <Facts facts={[
+        [words.context, <code key="context">{context}</code>],
         [words.keepsText.server, <code key="server">{keeps.server}</code>],
         [words.keepsText.caPin, keeps.insecure ? <StateMark key="pin" tone="warn">{words.insecure}</StateMark> : <code key="pin">{keeps.caPin || '–'}</code>],
         ...(keeps.proxyURL ? [[words.keepsText.proxy, <code key="proxy">{keeps.proxyURL}</code>] as [string, ReactNode]] : []),
@@ -69,8 +70,8 @@ function CheckLine({ check }: { check: PreflightCheck }) {
   return (
     <li className={styles['check']} data-check={check.id} data-state={check.state}>
       <StateMark tone={tones[check.state]} plain>{words.checkNames[check.id] ?? check.id}<span className="hidden"> {words.checkStates[check.state]}</span></StateMark>
-      <span className="dim wrap">{failure ? <><code className={styles['code']}>{failure.code}</code> {failure.what}</> : check.detail}</span>
-      <span className={styles['millis']}>{check.state === 'skipped' ? words.checkStates.skipped : words.millis(check.millis)}</span>
+      <span className="dim wrap">{failure ? <><code className={styles['code']}>{failure.code}</code> {failure.what}</> : check.detail || (check.state === 'skipped' && words.checkStates.skipped)}</span>
+      <span className={styles['millis']}>{check.state !== 'skipped' && words.millis(check.millis)}</span>
       {failure && <div className={styles['why']}>{failure.why && <p className="wrap">{failure.why}</p>}{failure.fix && <p className="wrap">{failure.fix}</p>}</div>}
     </li>
   );

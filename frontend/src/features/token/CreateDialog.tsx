@@ -9,6 +9,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
 import { Notice } from '@/shared/ui/Notice';
+import { folded } from '@/shared/ui/shell';
 import { TabBar } from '@/shared/ui/TabBar';
 import { uiWords } from '@/shared/ui/words';
 import styles from './Dialog.module.css';
@@ -68,7 +69,7 @@ function Made({ created, onClose }: { created: TokenCreated; onClose: () => void
       <CommandBlock text={created.secret} secret={created.secret} what={words.secret} />
       <TabBar label={words.tabsLabel} panel="token-command" chosen={tool} tabs={tools.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => setTool(tools.find((one) => one === key) ?? 'muster')} />
       <div role="tabpanel" id="token-command" aria-labelledby={`token-command-${tool}`}>
-        <CommandBlock key={tool} text={created.commands[tool]} secret={created.secret} what={words.command} />
+        <CommandBlock key={tool} text={tool === 'manifest' ? created.commands[tool] : folded(created.commands[tool])} secret={created.secret} what={words.command} />
       </div>
       <DialogButtons><Button onClick={onClose}>{words.done}</Button></DialogButtons>
     </div>
