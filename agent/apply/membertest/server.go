@@ -6,6 +6,7 @@ package membertest
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -19,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -53,6 +56,8 @@ type Server struct {
 	// Default changes an object before it is stored, as defaulting and
 	// controllers do. It is called with every write, under the server's lock.
 	Default func(o *unstructured.Unstructured)
+	// Forbid makes every access review say no.
+	Forbid bool
 	// Refuse, if not nil, may answer a request instead of the server: it returns
 	// an HTTP status other than 0.
 	Refuse func(r *http.Request) int
@@ -227,6 +232,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.discover(w, r.URL.Path) {
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
+		w.WriteHeader(http.StatusCreated)
+		write(w, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": !s.Forbid}})
+		return
+	}
 	path, status := strings.CutSuffix(r.URL.Path, "/status")
 	resource, name, ok := s.match(path)
 	if !ok || status && (!resource.Status || name == "") {
@@ -256,7 +266,8 @@ type target struct {
 func (s *Server) object(w http.ResponseWriter, r *http.Request, to target) {
 	path, resource := to.path, to.resource
 	current := s.objects[path]
-	if r.Method != http.MethodPost && current == nil {
+	upsert := r.Header.Get("Content-Type") == string(types.ApplyPatchType)
+	if r.Method != http.MethodPost && current == nil && !upsert {
 		fail(w, http.StatusNotFound, "not found")
 		return
 	}
@@ -264,9 +275,8 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, to target) {
 	case http.MethodGet:
 		write(w, current.Object)
 	case http.MethodDelete:
-		var options metav1.DeleteOptions
-		_ = json.NewDecoder(r.Body).Decode(&options)
-		if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != current.GetUID() {
+		options, _ := decode(r) // none is fine
+		if uid, _, _ := unstructured.NestedString(options, "preconditions", "uid"); uid != "" && uid != string(current.GetUID()) {
 			fail(w, http.StatusConflict, "another uid")
 			return
 		}
@@ -325,12 +335,11 @@ func split(o, current *unstructured.Unstructured, status bool) *unstructured.Uns
 
 // body reads the object of a POST, PUT or merge PATCH.
 func (s *Server) body(r *http.Request, current *unstructured.Unstructured) (*unstructured.Unstructured, int) {
-	var fields map[string]any
-	decoder := json.NewDecoder(r.Body)
-	if err := decoder.Decode(&fields); err != nil {
+	fields, err := decode(r)
+	if err != nil {
 		return nil, http.StatusBadRequest
 	}
-	if r.Method == http.MethodPatch {
+	if r.Method == http.MethodPatch && current != nil {
 		merged := current.DeepCopy().Object
 		if uid, _, _ := unstructured.NestedString(fields, "metadata", "uid"); uid != "" && uid != string(current.GetUID()) {
 			return nil, http.StatusConflict
@@ -350,6 +359,23 @@ func (s *Server) body(r *http.Request, current *unstructured.Unstructured) (*uns
 		return nil, http.StatusConflict
 	}
 	return o, 0
+}
+
+// decode reads a body. Clients of built-in kinds send protobuf.
+func decode(r *http.Request) (map[string]any, error) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		return runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	}
+	var fields map[string]any
+	return fields, json.Unmarshal(data, &fields)
 }
 
 // merge is RFC 7386 on maps.
