@@ -180,7 +180,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Registrations, newest first; for operators */
+        /** Registrations, newest first */
         get: operations["listRegistrations"];
         put?: never;
         /** Begin to join a cluster: a token and commands for pull, a join in the background for push; for operators */
@@ -198,7 +198,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One registration with its log; for operators */
+        /** One registration with its log */
         get: operations["getRegistration"];
         put?: never;
         post?: never;
