@@ -82,3 +82,20 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	w.log.Info("registering", "stage", string(line[:max(len(line)-1, 0)]))
 	return len(line), nil
 }
+
+// awaitEvery is how often an agent without a hub looks for a new registration.
+const awaitEvery = 10 * time.Second
+
+// AwaitRegistration returns once a removed member has been registered again, or
+// has been given a token to do so, or with the error of ctx.
+func AwaitRegistration(ctx context.Context, client kubernetes.Interface, store *Store) error {
+	for sleep(ctx, awaitEvery) {
+		if i, err := store.Load(ctx); err == nil && !i.Removed {
+			return nil
+		}
+		if _, err := client.CoreV1().Secrets(store.namespace).Get(ctx, BootstrapSecret, metav1.GetOptions{}); err == nil {
+			return nil
+		}
+	}
+	return ctx.Err()
+}

@@ -32,19 +32,22 @@ func runCommand() *cobra.Command {
 				return fmt.Errorf("client of the member: %w", err)
 			}
 			store := join.NewStore(client, member.namespace)
-			if bootstrap {
-				if err := join.Bootstrap(ctx, client, store, log); err != nil {
+			for {
+				if bootstrap {
+					if err := join.Bootstrap(ctx, client, store, log); err != nil {
+						return ended(err)
+					}
+				}
+				err = agent.Run(ctx, agent.Config{Member: config, Store: store, Description: description, Log: log})
+				if !errors.Is(err, agent.ErrRemoved) {
+					return ended(err)
+				}
+				// Ending here would only make the pod restart.
+				log.Warn("the cluster is not in the hub any more; this agent waits to be registered again", "fix", "muster-agent register … or unregister")
+				if err := join.AwaitRegistration(ctx, client, store); err != nil {
 					return ended(err)
 				}
 			}
-			err = agent.Run(ctx, agent.Config{Member: config, Store: store, Description: description, Log: log})
-			if errors.Is(err, agent.ErrRemoved) {
-				// Registering again replaces the pod; ending here would only make it restart.
-				log.Warn("the cluster is not in the hub any more; this agent does nothing", "fix", "muster-agent register … or unregister")
-				<-ctx.Done()
-				return nil
-			}
-			return ended(err)
 		},
 	}
 	flags := c.Flags()
