@@ -1,6 +1,7 @@
 package access
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -17,6 +18,16 @@ type attempts struct {
 	mu    sync.Mutex
 	now   func() time.Time
 	begun map[string][]time.Time // oldest first
+}
+
+// networkOf is what counts as one address: whoever has one IPv6 address has all
+// of its /64.
+func networkOf(address string) string {
+	parsed, err := netip.ParseAddr(address)
+	if err != nil || parsed.Unmap().Is4() {
+		return address
+	}
+	return netip.PrefixFrom(parsed.WithZone(""), 64).Masked().String()
 }
 
 func newAttempts(now func() time.Time) *attempts {

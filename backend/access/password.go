@@ -12,11 +12,11 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Cost of a hash: 19 MiB and two passes take about 30 ms of one core. At most
+// Cost of a hash: 19 MiB and three passes take about 50 ms of one core. At most
 // hashesAtOnce are computed together, so that logins cannot take the memory.
 const (
 	hashMemory   = 19 << 10 // KiB
-	hashPasses   = 2
+	hashPasses   = 3
 	hashThreads  = 1
 	hashSize     = 32
 	saltSize     = 16

@@ -104,7 +104,7 @@ func (s *Service) purge(ctx context.Context) error {
 // failures a minute for one user or from one address fault.TooMany.
 func (s *Service) Login(ctx context.Context, name, password string, client Client) (SignedIn, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	keys := []string{"user " + name, "address " + client.Address}
+	keys := []string{"user " + name, "address " + networkOf(client.Address)}
 	if wait := s.attempts.begin(keys...); wait > 0 {
 		return SignedIn{}, fault.TooMany("too many logins failed").WithFix("wait " + (time.Duration(math.Ceil(wait.Seconds())) * time.Second).String())
 	}

@@ -44,7 +44,31 @@ type parameter struct {
 	Description string  `json:"description"`
 	Required    bool    `json:"required"`
 	Type        string  `json:"type"`
+	Enum        []any   `json:"enum"`
+	Items       *schema `json:"items"`
 	Schema      *schema `json:"schema"`
+}
+
+// Kind names the parameter's type.
+func (p parameter) Kind() string {
+	switch {
+	case p.Schema != nil:
+		return p.Schema.String()
+	case p.Type == "array":
+		return p.Items.String() + "[]"
+	}
+	return p.Type
+}
+
+// Values are the values a parameter may have; empty: any.
+func (p parameter) Values() string { return join(p.Enum) }
+
+func join(values []any) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = fmt.Sprint(value)
+	}
+	return strings.Join(texts, ", ")
 }
 
 type response struct {
@@ -75,7 +99,13 @@ func (s *schema) String() string {
 		return s.Items.String() + "[]"
 	case len(s.AllOf) > 0:
 		return s.AllOf[0].String()
-	case s.Type == "" || s.Type == "object" && len(s.Additional) > 0:
+	case s.Type == "object" && len(s.Additional) > 0:
+		var values schema
+		if json.Unmarshal(s.Additional, &values) == nil && values.String() != "object" {
+			return "object of " + values.String()
+		}
+		return "object"
+	case s.Type == "":
 		return "object"
 	default:
 		return s.Type
@@ -116,8 +146,17 @@ type schemaView struct {
 }
 
 type fieldView struct {
-	Name, Type, Description string
-	Optional                bool
+	Name, Type, Values, Description string
+	Optional                        bool
+}
+
+// anchor is where a type is described on the page; empty for a basic one.
+func anchor(kind string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(kind, "object of "), "[]")
+	if !strings.Contains(name, ".") {
+		return ""
+	}
+	return "#schema-" + name
 }
 
 func newReference(document []byte) (*reference, error) {
@@ -125,7 +164,7 @@ func newReference(document []byte) (*reference, error) {
 	if err := json.Unmarshal(document, &parsed); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	page, err := template.New("reference").Parse(referenceTemplate)
+	page, err := template.New("reference").Funcs(template.FuncMap{"anchor": anchor}).Parse(referenceTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse the reference page: %w", err)
 	}
@@ -162,10 +201,10 @@ func tagsOf(document swagger) []tagView {
 func curl(shown operationView) string {
 	text := "curl --cacert ca.crt -b cookies.txt "
 	if shown.Method != http.MethodGet {
-		text += "-X " + shown.Method + " -H 'X-CSRF-Token: …' -H 'Sec-Fetch-Site: same-origin' "
+		text += "-X " + shown.Method + " -H 'Content-Type: application/json' -H 'X-CSRF-Token: …' -H 'Sec-Fetch-Site: same-origin' "
 	}
 	if slices.ContainsFunc(shown.Parameters, func(p parameter) bool { return p.In == "body" }) {
-		text += "-H 'Content-Type: application/json' -d @body.json "
+		text += "-d @body.json "
 	}
 	return text + "https://HUB:8443" + shown.Path
 }
@@ -177,11 +216,10 @@ func schemasOf(document swagger) []schemaView {
 		shown := schemaView{Name: name}
 		for _, field := range slices.Sorted(maps.Keys(definition.Properties)) {
 			property := definition.Properties[field]
-			kind := property.String()
-			if len(property.Enum) > 0 {
-				kind = fmt.Sprint(property.Enum)
-			}
-			shown.Fields = append(shown.Fields, fieldView{Name: field, Type: kind, Description: property.Description, Optional: !slices.Contains(definition.Required, field)})
+			shown.Fields = append(shown.Fields, fieldView{
+				Name: field, Type: property.String(), Values: join(property.Enum), Description: property.Description,
+				Optional: !slices.Contains(definition.Required, field),
+			})
 		}
 		schemas = append(schemas, shown)
 	}

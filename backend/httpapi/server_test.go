@@ -18,7 +18,7 @@ import (
 	"muster.dev/muster/backend/httpapi/apitest"
 )
 
-const document = `{"info":{"title":"Test API"},"basePath":"/api/v1","paths":{"/things":{"get":{"tags":["thing"],"summary":"List things","responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Thing"}}}}}},"definitions":{"Thing":{"type":"object","required":["name"],"properties":{"name":{"type":"string"}}}}}`
+const document = `{"info":{"title":"Test API"},"basePath":"/api/v1","paths":{"/things":{"get":{"tags":["thing"],"summary":"List things","responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Thing"}}}}}},"definitions":{"Thing":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"state":{"type":"string","enum":["on","off"]},"parts":{"type":"array","items":{"$ref":"#/definitions/test.Part"}}}},"test.Part":{"type":"object"}}}`
 
 func newEngine(t *testing.T) http.Handler {
 	t.Helper()
@@ -82,7 +82,8 @@ func TestServer(t *testing.T) {
 		{Name: "fault keeps its code and hides its cause", Method: "GET", Path: "/api/v1/conflict", Status: 409, Code: "MU-105", Contains: []string{"choose another"}, Check: silent},
 		{Name: "other errors are silent", Method: "GET", Path: "/api/v1/secret", Status: 500, Code: "internal", Check: silent},
 		{Name: "panics are silent", Method: "GET", Path: "/api/v1/panic", Status: 500, Code: "internal", Check: silent},
-		{Name: "reference", Method: "GET", Path: "/api/docs", Status: 200, Contains: []string{"List things", "schema-Thing"}},
+		{Name: "reference", Method: "GET", Path: "/api/docs", Status: 200, Contains: []string{"List things", `id="schema-Thing"`, `<a href="#schema-test.Part">test.Part[]</a>`, "on, off"}},
+		{Name: "reference as a document", Method: "GET", Path: "/api/docs/swagger.json", Status: 200, Contains: []string{"Test API"}},
 		{Name: "first within the limit", Method: "GET", Path: "/api/v1/limited", Status: 204},
 		{Name: "second within the limit", Method: "GET", Path: "/api/v1/limited", Status: 204},
 		{Name: "over the limit", Method: "GET", Path: "/api/v1/limited", Status: 429, Code: "too-many"},
