@@ -38,6 +38,7 @@ type fakeAPI struct {
 	mu       sync.Mutex
 	version  int
 	objects  map[string]map[string]any // by path
+	history  map[string]map[string]any // by path@version
 	watchers map[chan event]string     // to the collection's path
 	tokens   map[string]string         // token → account path; "" for the operator
 	requests []string
@@ -64,7 +65,7 @@ const operatorToken = "operator-token"
 func newFakeAPI(t *testing.T, uid string) *fakeAPI {
 	t.Helper()
 	f := &fakeAPI{
-		t: t, uid: uid, objects: map[string]map[string]any{}, watchers: map[chan event]string{},
+		t: t, uid: uid, objects: map[string]map[string]any{}, history: map[string]map[string]any{}, watchers: map[chan event]string{},
 		tokens: map[string]string{operatorToken: ""}, fillTokens: true, gitVersion: "v1.36.3",
 	}
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
@@ -125,19 +126,33 @@ func (f *fakeAPI) store(path string, object map[string]any, kind string) map[str
 		metadata["namespace"] = parts[slices.Index(parts, "namespaces")+1]
 	}
 	f.objects[path] = object
+	data, _ := json.Marshal(object)
+	old := map[string]any{}
+	_ = json.Unmarshal(data, &old)
+	f.history[fmt.Sprintf("%s@%d", path, f.version)] = old
 	f.tell(event{Type: kind, Object: object, path: path})
 	return object
 }
 
 func (f *fakeAPI) tell(e event) {
 	for watcher, collection := range f.watchers {
-		if parent(e.path) == collection {
+		if within(e.path, collection) {
 			watcher <- e
 		}
 	}
 }
 
 func parent(path string) string { return path[:strings.LastIndex(path, "/")] }
+
+// within says whether an object is in a collection, which may be that of one
+// namespace or of all.
+func within(path, collection string) bool {
+	parts := strings.Split(parent(path), "/")
+	if at := slices.Index(parts, "namespaces"); at >= 0 && at < len(parts)-1 && parent(path) != collection {
+		parts = slices.Delete(parts, at, at+2)
+	}
+	return strings.Join(parts, "/") == collection
+}
 
 // names lists the stored objects below a path prefix.
 func (f *fakeAPI) names(prefix string) []string {
@@ -357,18 +372,26 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 	only, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 	paths := []string{}
 	for path := range f.objects {
-		if parent(path) == r.URL.Path && (only == "" || strings.HasSuffix(path, "/"+only)) {
+		if within(path, r.URL.Path) && (only == "" || strings.HasSuffix(path, "/"+only)) {
 			paths = append(paths, path)
 		}
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		items = append(items, f.objects[path])
+		if r.URL.Query().Get("resourceVersionMatch") != "Exact" {
+			items = append(items, f.objects[path])
+		} else if old := f.history[path+"@"+r.URL.Query().Get("resourceVersion")]; old != nil {
+			items = append(items, old)
+		}
 	}
 	answer(w, http.StatusOK, map[string]any{"kind": kinds[last(r.URL.Path)] + "List", "apiVersion": groupVersion(r.URL.Path), "metadata": map[string]any{"resourceVersion": fmt.Sprint(f.version)}, "items": items})
 }
 
 func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		refuse(w, http.StatusUnprocessableEntity, "Invalid", "no streaming lists here") // clients fall back to a list
+		return
+	}
 	events := make(chan event, 100)
 	f.mu.Lock()
 	f.watchers[events] = r.URL.Path
@@ -378,7 +401,7 @@ func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	for path, object := range f.objects {
 		var version int
 		_, _ = fmt.Sscan(object["metadata"].(map[string]any)["resourceVersion"].(string), &version)
-		if parent(path) == r.URL.Path && version > since {
+		if within(path, r.URL.Path) && version > since {
 			events <- event{Type: "MODIFIED", Object: object, path: path}
 		}
 	}

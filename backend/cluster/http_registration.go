@@ -88,7 +88,7 @@ func (h *Handler) preflight(c *gin.Context) error {
 // registrations shows who is joining and who has.
 //
 //	@ID			listRegistrations
-//	@Summary	Registrations, newest first; for operators
+//	@Summary	Registrations, newest first
 //	@Tags		registration
 //	@Param		state	query		[]string	false	"any of these states"	Enums(waiting, running, ready, failed, cancelled, expired)
 //	@Param		limit	query		int			false	"rows a page, 1 to 500"
@@ -156,7 +156,7 @@ type RegistrationDetail struct {
 // registration shows one registration.
 //
 //	@ID			getRegistration
-//	@Summary	One registration with its log; for operators
+//	@Summary	One registration with its log
 //	@Tags		registration
 //	@Param		id		path		string	true	"id of the registration"
 //	@Success	200		{object}	RegistrationDetail

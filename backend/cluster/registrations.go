@@ -15,7 +15,7 @@ import (
 )
 
 // RegistrationTopic carries the live rows of all registrations, and below it,
-// with a slash and the id, those of one with its log. Operators may read them.
+// with a slash and the id, those of one with its log. Viewers may read them.
 const RegistrationTopic = "registrations"
 
 const (
@@ -63,7 +63,8 @@ type Registrations struct {
 	appeared func(ctx context.Context, cluster string, labels map[string]string) error
 	now      func() time.Time
 	events   chan func(ctx context.Context)
-	loaded   chan struct{}
+	loaded   chan struct{}  // closed when Start has loaded what is stored
+	resumed  []Registration // push joins that were at work when the hub stopped
 
 	mu   sync.Mutex // held while a record changes, so that changes have an order
 	open map[string]*Registration
@@ -114,6 +115,9 @@ func (r *Registrations) load(ctx context.Context) error {
 	}
 	for _, registration := range open {
 		r.open[registration.ID] = registration
+		if registration.Flavour == FlavourPush && registration.State != RegistrationFailed && !registration.arrived() {
+			r.resumed = append(r.resumed, registration.detail())
+		}
 	}
 	return nil
 }
@@ -310,6 +314,11 @@ func (r *Registrations) TokenRevoked(_ context.Context, id string) {
 
 // add stores a registration that a user begins.
 func (r *Registrations) add(ctx context.Context, registration *Registration) (Registration, error) {
+	select {
+	case <-r.loaded:
+	default:
+		return Registration{}, fault.Unavailable("the hub is starting").WithFix("try again in a moment")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.store.save(ctx, registration); err != nil {
@@ -360,16 +369,18 @@ func (r *Registrations) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		registration := r.newest(func(c *Registration) bool { return c.ClusterName == seen.name && seen.registration == c.ID })
+		registration := r.open[seen.registration]
 		if registration == nil {
 			registration = r.newest(func(c *Registration) bool { return c.ClusterName == seen.name })
 		}
+		changed := false
 		if registration == nil {
-			if registration = r.beginSeen(ctx, seen); registration == nil {
-				return
-			}
+			registration, changed = r.beginSeen(ctx, seen), true
 		}
-		changed := registration.observed(seen, r.now())
+		if registration == nil {
+			return
+		}
+		changed = registration.observed(seen, r.now()) || changed
 		if r.stamp(ctx, registration) || changed {
 			r.keep(ctx, registration)
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -67,6 +68,8 @@ type ServiceOptions struct {
 	Link func(cluster string) (LinkState, bool)
 	// Policy says which member addresses REST may make the hub dial.
 	Policy AddressPolicy
+	// ForceAfter is how long a forced removal lets the orderly one try; 0: 5 s.
+	ForceAfter time.Duration
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
 }
@@ -90,6 +93,9 @@ type Service struct {
 func NewService(options ServiceOptions) *Service {
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.ForceAfter == 0 {
+		options.ForceAfter = forceAfter
 	}
 	if options.Link == nil {
 		options.Link = func(string) (LinkState, bool) { return LinkState{}, false }
@@ -121,7 +127,9 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	select {
 	case <-s.Registrations.loaded:
-		s.recover(ctx)
+		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			s.recover(ctx)
+		}
 	case <-ctx.Done():
 	}
 	<-ctx.Done()
@@ -236,7 +244,7 @@ func (s *Service) List(ctx context.Context, query Query) (Listing, error) {
 	}
 	var clusters clusterv1alpha1.ClusterList
 	if err := s.Cache.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return Listing{}, fmt.Errorf("list clusters: %w", kube.Fault(err))
+		return Listing{}, cacheFault("list clusters", err)
 	}
 	rows := make([]*Cluster, 0, len(clusters.Items))
 	for i := range clusters.Items {
@@ -257,9 +265,18 @@ func (s *Service) find(ctx context.Context, name string) (*clusterv1alpha1.Clust
 		return nil, fault.NotFound("there is no cluster %s", name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read cluster %s: %w", name, err)
+		return nil, cacheFault("read cluster "+name, err)
 	}
 	return &cluster, nil
+}
+
+// cacheFault is an error of the cache, which a starting hub has not filled yet.
+func cacheFault(doing string, err error) error {
+	var early *cache.ErrCacheNotStarted
+	if errors.As(err, &early) {
+		return fault.Unavailable("the hub is starting").WithFix("try again in a moment").Wrap(err)
+	}
+	return fmt.Errorf("%s: %w", doing, kube.Fault(err))
 }
 
 // Get returns one cluster in detail. Everybody who is signed in may.
@@ -274,7 +291,7 @@ func (s *Service) Get(ctx context.Context, name string) (Detail, error) {
 	detail := Detail{Cluster: s.row(cluster), APIEnablements: enablementsOf(cluster)}
 	var works workv1alpha1.WorkList
 	if err := s.Cache.List(ctx, &works, client.InNamespace(apis.ExecutionSpace(name)), client.UnsafeDisableDeepCopy); err != nil {
-		return Detail{}, fmt.Errorf("list works of %s: %w", name, kube.Fault(err))
+		return Detail{}, cacheFault("list works of "+name, err)
 	}
 	for i := range works.Items {
 		detail.Works.count(&works.Items[i])

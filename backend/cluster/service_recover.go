@@ -17,7 +17,7 @@ import (
 // are finished if their Cluster exists and else taken back, and removals whose
 // member is still to be cleaned.
 func (s *Service) recover(ctx context.Context) {
-	for _, registration := range s.Registrations.interrupted() {
+	for _, registration := range s.Registrations.resumed {
 		s.tasks.Go(func() { s.recoverJoin(ctx, registration) })
 	}
 	var clusters clusterv1alpha1.ClusterList
@@ -30,22 +30,9 @@ func (s *Service) recover(ctx context.Context) {
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
 		if cluster.DeletionTimestamp != nil && cluster.Annotations[AnnotationCleanMember] != "" {
-			s.tasks.Go(func() { s.follow(ctx, s.Hub, cluster, false) })
+			s.tasks.Go(func() { s.follow(ctx, s.Hub, s.prepareRemoval(ctx, cluster), false) })
 		}
 	}
-}
-
-// interrupted lists push joins that were at work when the hub stopped.
-func (r *Registrations) interrupted() []Registration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var list []Registration
-	for _, registration := range r.open {
-		if registration.Flavour == FlavourPush && registration.State != RegistrationFailed && !registration.arrived() {
-			list = append(list, registration.detail())
-		}
-	}
-	return list
 }
 
 func (s *Service) recoverJoin(ctx context.Context, registration Registration) {

@@ -227,7 +227,9 @@ func (s *Service) Remove(ctx context.Context, name, confirm string, force bool) 
 		if cluster, err = s.markForRemoval(ctx, hub, name); err != nil {
 			return err
 		}
-		if err := s.begin(func(ctx context.Context) { s.follow(ctx, hub, cluster.DeepCopy(), force) }); err != nil {
+		// Before the deletion, which takes the credential along.
+		leaving := s.prepareRemoval(ctx, cluster.DeepCopy())
+		if err := s.begin(func(ctx context.Context) { s.follow(ctx, hub, leaving, force) }); err != nil {
 			return err
 		}
 		if err := hub.Delete(ctx, cluster.DeepCopy(), client.Preconditions{UID: &cluster.UID}); err != nil && !apierrors.IsNotFound(err) {
@@ -279,45 +281,58 @@ func (s *Service) gone(cluster *clusterv1alpha1.Cluster) <-chan struct{} {
 	return channel
 }
 
-// follow waits until the cluster has gone, with force if it does not go by
-// itself, and then takes the hub's account out of a push member, with the
-// credential that it read before it was deleted.
-func (s *Service) follow(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster, force bool) {
-	gone := s.gone(cluster)
+// departure is a cluster that is being removed.
+type departure struct {
+	cluster *clusterv1alpha1.Cluster
+	gone    <-chan struct{}
+	// config reaches a push member as the hub; nil if it is not to be cleaned.
+	config *rest.Config
+}
+
+// prepareRemoval reads what will be needed when the cluster has gone.
+func (s *Service) prepareRemoval(ctx context.Context, cluster *clusterv1alpha1.Cluster) departure {
+	leaving := departure{cluster: cluster, gone: s.gone(cluster)}
 	config, err := s.credentialOf(ctx, cluster)
 	if err != nil {
 		slog.Warn("member will not be cleaned: its credential cannot be read", "cluster", cluster.Name, "error", err)
 	}
+	leaving.config = config
+	return leaving
+}
+
+// follow waits until the cluster has gone, with force if it does not go by
+// itself, and then takes the hub's account out of a push member.
+func (s *Service) follow(ctx context.Context, hub client.Client, leaving departure, force bool) {
 	if force {
-		s.force(ctx, hub, cluster, gone)
+		s.force(ctx, hub, leaving)
 	}
 	select {
 	case <-ctx.Done():
 		return // the annotation makes the next start go on
-	case <-gone:
+	case <-leaving.gone:
 	}
-	if config == nil {
+	cluster := leaving.cluster
+	slog.Info("cluster removed", "cluster", cluster.Name)
+	if leaving.config == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	clean := Cleanup{Member: config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
-	if err := clean.Run(ctx); err != nil {
+	clean := Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
+	if err := clean.Run(ctx); err != nil && ctx.Err() == nil {
 		slog.Warn("member was not cleaned", "cluster", cluster.Name, "error", err)
-		return
 	}
-	slog.Info("cluster removed", "cluster", cluster.Name)
 }
 
-func (s *Service) force(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster, gone <-chan struct{}) {
-	timer := time.NewTimer(forceAfter)
+func (s *Service) force(ctx context.Context, hub client.Client, leaving departure) {
+	timer := time.NewTimer(s.ForceAfter)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-gone:
+	case <-leaving.gone:
 	case <-timer.C:
-		if err := ForceRemoval(ctx, hub, cluster, logProgress(cluster.Name)); err != nil {
-			slog.Warn("cluster could not be removed by force", "cluster", cluster.Name, "error", err)
+		if err := ForceRemoval(ctx, hub, leaving.cluster, logProgress(leaving.cluster.Name)); err != nil {
+			slog.Warn("cluster could not be removed by force", "cluster", leaving.cluster.Name, "error", err)
 		}
 	}
 }

@@ -223,10 +223,6 @@ func (s registrationStore) list(ctx context.Context, states []string, after regi
 		}
 		return db
 	}
-	var total int64
-	if err := query().Count(&total).Error; err != nil {
-		return nil, 0, fmt.Errorf("count registrations: %w", err)
-	}
 	page := query()
 	if after.ID != "" {
 		page = page.Where("created_at < ? OR (created_at = ? AND id < ?)", after.CreatedAt, after.CreatedAt, after.ID)
@@ -234,6 +230,10 @@ func (s registrationStore) list(ctx context.Context, states []string, after regi
 	var rows []registrationRow
 	if err := page.Order("created_at DESC, id DESC").Limit(limit).Find(&rows).Error; err != nil {
 		return nil, 0, fmt.Errorf("list registrations: %w", err)
+	}
+	var total int64 // counted last: never less than what is listed
+	if err := query().Count(&total).Error; err != nil {
+		return nil, 0, fmt.Errorf("count registrations: %w", err)
 	}
 	registrations, err := s.complete(ctx, rows)
 	return registrations, int(total), err
