@@ -93,11 +93,12 @@ func (r *LeaseReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 		return ctrl.Result{}, fmt.Errorf("read lease of cluster %s: %w", cluster.Name, err)
 	}
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	now := r.clock.Now()
+	heard := r.look(&cluster, &lease, ready, now)
 	if ready != nil && ready.Status == metav1.ConditionUnknown {
 		return ctrl.Result{}, nil // said already; the agent's next word changes it
 	}
-	now := r.clock.Now()
-	if left := graceLeft(r.look(&cluster, &lease, ready, now), ready, cluster.CreationTimestamp.Time, now); left > 0 {
+	if left := graceLeft(heard, ready, cluster.CreationTimestamp.Time, now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	wanted := cluster.DeepCopy()

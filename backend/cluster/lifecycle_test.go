@@ -420,6 +420,7 @@ func testLease(t *testing.T, h *hubUnderTest) {
 	look(0, metav1.ConditionTrue, "Test")
 	look(39*time.Second, metav1.ConditionTrue, "Test")
 	look(2*time.Second, metav1.ConditionUnknown, clusterv1alpha1.ReasonClusterStatusUnknown)
+	look(0, metav1.ConditionUnknown, clusterv1alpha1.ReasonClusterStatusUnknown)
 	h.setReady(t, "s1", metav1.ConditionTrue)
 	look(time.Minute, metav1.ConditionTrue, "Test") // the agent's own word counts from when it came
 	h.remove(t, "s1")
@@ -455,6 +456,10 @@ func testSilence(t *testing.T, h *hubUnderTest) {
 	if err := liveness.Report(t.Context(), "s2", status); err != nil {
 		t.Fatal(err)
 	}
+	h.Await(t, "what every cluster gets", func(ctx context.Context) bool {
+		c := h.cluster(ctx, "s2")
+		return len(c.Finalizers) == 1 && taintKeys(c) == ""
+	})
 	before := h.cluster(t.Context(), "s2").ResourceVersion
 	for range 100 {
 		fake.Step(agentapi.Heartbeat)
