@@ -23,8 +23,9 @@ const (
 // journal stores writes in the order they come, those that wait at the same
 // time in one transaction: a commit costs a sync of the disk, however much it
 // holds. Nobody is told "stored" before the commit. With SQLite on two cores and
-// an ext4 disk that is 1,100 recorded changes a second one after the other, and
-// 8,800 from 64 at a time (BenchmarkBackend; a change is two rows).
+// an ext4 disk, shared with other work, that is 700 to 1,000 recorded changes a
+// second one after the other, and 5,000 to 7,500 from 64 at a time
+// (BenchmarkService; a change is two rows).
 //
 //	intent:  refused when its commit fails
 //	outcome: kept and tried again, for what it tells has happened

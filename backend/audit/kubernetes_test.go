@@ -254,9 +254,9 @@ func TestStrangersCannotFill(t *testing.T) {
 	}
 }
 
-// BenchmarkBackend measures changes a second that are recorded, intent stored
+// BenchmarkService measures changes a second that are recorded, intent stored
 // before and outcome after, at 1, 8 and 64 at a time.
-func BenchmarkBackend(b *testing.B) {
+func BenchmarkService(b *testing.B) {
 	for _, writers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
 			service := audit.NewService(databasetest.Open(b), &feed{})
