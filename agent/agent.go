@@ -37,7 +37,7 @@ import (
 	"muster.dev/muster/backend/agentapi"
 )
 
-// Version is the release of this agent; the build sets it.
+// Version is the release of this agent; its command sets it.
 var Version = "dev"
 
 // ErrRemoved says that the hub has removed the cluster. It is noted beside the

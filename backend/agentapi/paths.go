@@ -32,7 +32,7 @@ const (
 	AgentName = "muster-agent"
 	// AgentImageRepository is the repository of the agent's image; the tag is the
 	// version.
-	AgentImageRepository = "muster/agent"
+	AgentImageRepository = "muster-agent"
 )
 
 const (
