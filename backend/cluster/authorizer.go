@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 )
 
 // Authorizer confines the identities of registration on the hub API. It is asked
@@ -46,6 +48,9 @@ type Facts interface {
 	// Helper returns for which registration the helper's certificate with this
 	// credential id was issued; ok is false if it is not one of ours.
 	Helper(ctx context.Context, credential string) (grant HelperGrant, ok bool, err error)
+	// Revoked tells whether an agent's certificate, issued then, is that of a
+	// cluster that was removed since.
+	Revoked(ctx context.Context, cluster string, issued time.Time) (bool, error)
 }
 
 // HelperGrant is what one helper certificate stands for.
@@ -68,6 +73,7 @@ func (nobody) RequesterOf(context.Context, string) (string, error) { return "", 
 func (nobody) Helper(context.Context, string) (HelperGrant, bool, error) {
 	return HelperGrant{}, false, errStarting
 }
+func (nobody) Revoked(context.Context, string, time.Time) (bool, error) { return false, errStarting }
 
 // Authorize implements authorizer.Authorizer.
 func (z *Authorizer) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -128,6 +134,15 @@ func judge(ctx context.Context, id identity, a authorizer.Attributes, facts Fact
 	if id.kind == other {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
+	if issued, ok := issueFrom(ctx); ok && id.kind == agentIdentity {
+		revoked, err := facts.Revoked(ctx, id.cluster, issued)
+		if err != nil {
+			return authorizer.DecisionDeny, "", err
+		}
+		if revoked {
+			return judgeRevoked(ctx, id, a, facts)
+		}
+	}
 	if !a.IsResourceRequest() {
 		return judgePath(id, a)
 	}
@@ -161,6 +176,24 @@ func verdict(id identity, allowed bool, err error) (authorizer.Decision, string,
 		strayIdentity:  "this is not the identity of a cluster's agent",
 	}
 	return authorizer.DecisionDeny, reasons[id.kind], nil
+}
+
+// judgeRevoked judges the agent of a removed cluster. While nobody has its name,
+// it may find out that the cluster is gone, by the API or by its link.
+func judgeRevoked(ctx context.Context, id identity, a authorizer.Attributes, facts Facts) (authorizer.Decision, string, error) {
+	asks := !a.IsResourceRequest() && a.GetPath() == agentapi.LinkPath && a.GetVerb() == "get" ||
+		a.IsResourceRequest() && a.GetAPIGroup() == clusterv1alpha1.GroupName && a.GetResource() == "clusters" && a.GetSubresource() == "" &&
+			a.GetVerb() == "get" && a.GetName() == id.cluster
+	if asks {
+		registered, err := facts.Registered(ctx, id.cluster)
+		if err != nil {
+			return authorizer.DecisionDeny, "", err
+		}
+		if !registered {
+			return authorizer.DecisionAllow, "", nil
+		}
+	}
+	return authorizer.DecisionDeny, "the cluster was removed from the hub after this certificate was issued; register it again", nil
 }
 
 // judgePath judges paths that are no resources. Discovery is RBAC's business.

@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -43,6 +45,12 @@ func (f knownFacts) Helper(_ context.Context, credential string) (HelperGrant, b
 	}
 	grant, ok := grants[credential]
 	return grant, ok, f.err
+}
+
+// Revoked says that m1 was removed a year ago and m9 just now.
+func (f knownFacts) Revoked(_ context.Context, cluster string, issued time.Time) (bool, error) {
+	removed := map[string]time.Time{"m1": testNow.AddDate(-1, 0, 0), "m9": testNow}
+	return issued.Before(removed[cluster]), f.err
 }
 
 var (
@@ -213,6 +221,39 @@ func TestIdentitiesWithoutCluster(t *testing.T) {
 				t.Errorf("%s %s %s%s: decision %d", stray.GetName(), a.Verb, a.Resource, a.Path, got)
 			}
 		}
+	}
+}
+
+// TestRevokedAgents: a certificate outlives its cluster, not its rights.
+func TestRevokedAgents(t *testing.T) {
+	agentM9 := &user.DefaultInfo{Name: apis.AgentUserPrefix + "m9", Groups: []string{apis.AgentGroup}}
+	long, lately := testNow.AddDate(-2, 0, 0), testNow.Add(-time.Hour)
+	tests := map[string]struct {
+		a      authorizer.AttributesRecord
+		issued time.Time
+		want   authorizer.Decision
+	}{
+		"the present agent of a name used again": {ask(agentM1, "list", "work.karmada.io", "works", "karmada-es-m1", ""), lately, authorizer.DecisionAllow},
+		"its predecessor":                        {ask(agentM1, "list", "work.karmada.io", "works", "karmada-es-m1", ""), long, authorizer.DecisionDeny},
+		"its predecessor looks at the cluster":   {ask(agentM1, "get", "cluster.karmada.io", "clusters", "", "m1"), long, authorizer.DecisionDeny},
+		"its predecessor opens the link":         {authorizer.AttributesRecord{User: agentM1, Verb: "get", Path: agentapi.LinkPath}, long, authorizer.DecisionDeny},
+		"its predecessor renews":                 {ask(agentM1, "create", "certificates.k8s.io", "certificatesigningrequests", "", ""), long, authorizer.DecisionDeny},
+		"a removed agent registers":              {ask(agentM9, "create", "cluster.karmada.io", "clusters", "", ""), lately, authorizer.DecisionDeny},
+		"a removed agent renews":                 {ask(agentM9, "create", "certificates.k8s.io", "certificatesigningrequests", "", ""), lately, authorizer.DecisionDeny},
+		"a removed agent looks whether it is":    {ask(agentM9, "get", "cluster.karmada.io", "clusters", "", "m9"), lately, authorizer.DecisionAllow},
+		"a removed agent asks by its link":       {authorizer.AttributesRecord{User: agentM9, Verb: "get", Path: agentapi.LinkPath}, lately, authorizer.DecisionAllow},
+		"a registered agent of today":            {ask(agentM9, "create", "cluster.karmada.io", "clusters", "", ""), testNow, authorizer.DecisionAllow},
+	}
+	z := NewAuthorizer()
+	z.Attach(knownFacts{})
+	for name, test := range tests {
+		ctx := withIssue(t.Context(), &x509.Certificate{NotBefore: test.issued.Add(-backdating)})
+		if got, _, err := z.Authorize(ctx, test.a); got != test.want || err != nil {
+			t.Errorf("%s: decision %d, %v", name, got, err)
+		}
+	}
+	if got, _, err := NewAuthorizer().Authorize(withIssue(t.Context(), &x509.Certificate{}), ask(agentM1, "list", "work.karmada.io", "works", "karmada-es-m1", "")); got != authorizer.DecisionDeny || err == nil {
+		t.Errorf("before the removals are known: decision %d, %v", got, err)
 	}
 }
 

@@ -49,6 +49,7 @@ type Reconciler struct {
 	live     client.Reader
 	purger   Purger
 	presence Presence
+	revoked  *Revocations
 	events   events.EventRecorder
 	clock    clock.PassiveClock
 
@@ -76,6 +77,8 @@ type ReconcilerDeps struct {
 	Purger Purger
 	// Presence tells whether a member can still be cleaned.
 	Presence Presence
+	// Revocations remember removed clusters.
+	Revocations *Revocations
 	// Clock is the real one unless a test says otherwise.
 	Clock clock.PassiveClock
 }
@@ -86,7 +89,7 @@ func NewReconciler(hub client.Client, recorder events.EventRecorder, deps Reconc
 		deps.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		hub: hub, live: deps.Live, purger: deps.Purger, presence: deps.Presence, events: recorder, clock: deps.Clock,
+		hub: hub, live: deps.Live, purger: deps.Purger, presence: deps.Presence, revoked: deps.Revocations, events: recorder, clock: deps.Clock,
 		memories: map[string]*memory{},
 	}
 }

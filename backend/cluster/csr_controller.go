@@ -77,8 +77,8 @@ func (r *CSRReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ct
 	if slices.Contains(s.csr.Spec.Groups, apis.BootstrapTokenGroup) {
 		s.tokenID, _ = tokenOf(s.csr.Spec.Username)
 	}
-	if r.settled(ctx, s) {
-		return ctrl.Result{}, nil
+	if settled, err := r.settled(ctx, s); settled || err != nil {
+		return ctrl.Result{}, err
 	}
 	refusal, err := r.judge(ctx, s)
 	if err != nil {
@@ -94,27 +94,30 @@ func (r *CSRReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ct
 }
 
 // settled reports what became of a request that needs nothing from us any more.
-func (r *CSRReconciler) settled(ctx context.Context, s *csrScope) bool {
+func (r *CSRReconciler) settled(ctx context.Context, s *csrScope) (bool, error) {
 	if len(s.csr.Status.Certificate) > 0 {
 		if s.asked.helper {
 			r.facts.noteHelper(s.csr)
 		} else {
 			r.stages.Advance(ctx, s.match(), StageIdentity, StageEvent{})
 		}
-		return true
+		return true, nil
 	}
 	for _, condition := range s.csr.Status.Conditions {
 		switch condition.Type {
 		case certificatesv1.CertificateApproved:
 			r.stages.Advance(ctx, s.match(), StageApproved, StageEvent{})
-			return true
+			if s.asked.helper {
+				return true, nil
+			}
+			return true, r.facts.revocations.readmit(ctx, s.asked.cluster) // an administrator may have approved
 		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
 			advice := Advise(CodeCSRRefused)
 			r.stages.Fail(ctx, s.match(), StageApproved, Failure{Code: CodeCSRRefused, Cause: advice.Cause, Fix: advice.Fix})
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // judge decides about a new request. It reads the token from the API: what it
@@ -188,7 +191,7 @@ func (r *CSRReconciler) prepare(ctx context.Context, s *csrScope) error {
 		}
 	}
 	if !s.asked.helper {
-		return nil
+		return r.facts.revocations.readmit(ctx, s.asked.cluster)
 	}
 	shared := &corev1.Namespace{ObjectMeta: systemMeta("", apis.ClusterNamespace)}
 	if err := r.hub.Create(ctx, shared); err != nil && !apierrors.IsAlreadyExists(err) {

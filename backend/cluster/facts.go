@@ -23,8 +23,9 @@ const idIndex = "spec.id"
 // from the manager's cache where that is enough, from the API where a cache a few
 // milliseconds behind would be wrong.
 type HubFacts struct {
-	cached client.Reader
-	live   client.Reader
+	cached      client.Reader
+	live        client.Reader
+	revocations *Revocations
 
 	mu      sync.Mutex
 	helpers map[string]helperGrant // by credential id
@@ -37,8 +38,13 @@ type helperGrant struct {
 
 // NewHubFacts returns facts read through the manager's client and through a
 // reader that asks the API itself.
-func NewHubFacts(cached, live client.Reader) *HubFacts {
-	return &HubFacts{cached: cached, live: live, helpers: map[string]helperGrant{}}
+func NewHubFacts(cached, live client.Reader, revocations *Revocations) *HubFacts {
+	return &HubFacts{cached: cached, live: live, revocations: revocations, helpers: map[string]helperGrant{}}
+}
+
+// Revoked implements Facts.
+func (f *HubFacts) Revoked(_ context.Context, cluster string, issued time.Time) (bool, error) {
+	return f.revocations.Revoked(cluster, issued), nil
 }
 
 // indexID is how the cache indexes Clusters.

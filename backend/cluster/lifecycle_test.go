@@ -30,6 +30,7 @@ import (
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
+	"muster.dev/muster/backend/token"
 )
 
 // stages records what controllers report of registrations.
@@ -533,5 +534,16 @@ func testLink(t *testing.T, h *hubUnderTest) {
 	if took := h.awaitRemoved(t, "l1"); took > 2*time.Second {
 		// The hub is younger than the deadline, so that agents may still come back.
 		t.Logf("the removal waited %s for agents of a hub that has just started", took)
+	}
+
+	// Its old certificate does not bring it back; a new registration does.
+	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); codeOf(err) != cluster.CodeLinkRefused {
+		t.Errorf("the removed agent joins: %v", err)
+	}
+	h.allowTokens(t)
+	h.addToken(t, "again0", token.Spec{})
+	h.awaitCertificate(t, h.askCertificate(t, h.as(t, "again0"), "l1-bbbbb", apis.AgentUserPrefix+"l1", nil))
+	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); err != nil {
+		t.Errorf("the agent that registered again: %v", err)
 	}
 }

@@ -38,6 +38,7 @@ type Liveness struct {
 	live    client.Reader
 	stages  StageRecorder
 	changed func(cluster string)
+	barred  func(cluster string) bool
 	clock   clock.WithTicker
 
 	queue workqueue.TypedRateLimitingInterface[string]
@@ -81,6 +82,9 @@ type LivenessDeps struct {
 	// Changed is told of each change of a link or of a written status. It must
 	// not block.
 	Changed func(cluster string)
+	// Barred tells that a cluster was removed and has not been registered again;
+	// may be nil.
+	Barred func(cluster string) bool
 	// Clock is the real one unless a test says otherwise.
 	Clock clock.WithTicker
 }
@@ -97,8 +101,11 @@ func NewLiveness(hub client.Client, deps LivenessDeps) *Liveness {
 	if deps.Changed == nil {
 		deps.Changed = func(string) {}
 	}
+	if deps.Barred == nil {
+		deps.Barred = func(string) bool { return false }
+	}
 	return &Liveness{
-		hub: hub, live: deps.Live, stages: deps.Stages, changed: deps.Changed, clock: deps.Clock,
+		hub: hub, live: deps.Live, stages: deps.Stages, changed: deps.Changed, barred: deps.Barred, clock: deps.Clock,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "liveness", Clock: deps.Clock}),
 		wake: make(chan struct{}, 1), agents: map[string]*agentState{},

@@ -70,6 +70,10 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello) (t
 	var stored clusterv1alpha1.Cluster
 	err := l.live.Get(ctx, client.ObjectKey{Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
+		if l.barred(name) {
+			return "", fault.Forbidden("the cluster %s was removed from the hub", name).WithCode(CodeLinkRefused).
+				WithFix("register it again: its old certificate does not bring it back")
+		}
 		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 		describe(made, h)
 		if err := sameClusterFault(l.hub.Create(ctx, made)); err != nil {

@@ -78,6 +78,11 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (ctrl.Result, error) 
 			return ctrl.Result{}, err
 		}
 	}
+	if s.stored.Spec.SyncMode == clusterv1alpha1.Pull {
+		if err := r.revoked.revoke(ctx, name, r.clock.Now()); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	s.cluster.Finalizers = slices.DeleteFunc(s.cluster.Finalizers, func(f string) bool { return f == clusterv1alpha1.ClusterControllerFinalizer })
 	if err := kube.Patch(ctx, r.hub, s.stored, s.cluster); client.IgnoreNotFound(err) != nil {
 		if apierrors.IsConflict(err) {
@@ -290,6 +295,11 @@ func (r *Reconciler) sweep(ctx context.Context, name string) (ctrl.Result, error
 	}
 	if err := r.removeTraces(ctx, name); err != nil {
 		return ctrl.Result{}, err
+	}
+	if known {
+		if err := r.revoked.revoke(ctx, name, r.clock.Now()); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	r.forget(name)
 	log.FromContext(ctx).Info("remains of an unregistered cluster removed", "cluster", name)

@@ -46,16 +46,17 @@ func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*Liveness, error) {
 		return nil, fmt.Errorf("index clusters by id: %w", err)
 	}
 	hub, live := m.GetClient(), m.GetAPIReader()
-	facts := NewHubFacts(hub, live)
+	revocations := NewRevocations(hub, live)
+	facts := NewHubFacts(hub, live, revocations)
 	var reconciler *Reconciler
-	liveness := NewLiveness(hub, LivenessDeps{Live: live, Stages: d.Stages, Clock: d.Clock, Changed: func(cluster string) {
+	liveness := NewLiveness(hub, LivenessDeps{Live: live, Stages: d.Stages, Clock: d.Clock, Barred: revocations.Barred, Changed: func(cluster string) {
 		reconciler.Poke(cluster)
 		if d.Changed != nil {
 			d.Changed(cluster)
 		}
 	}})
 	reconciler = NewReconciler(hub, m.GetEventRecorder("cluster-controller"), ReconcilerDeps{
-		Live: live, Purger: d.Purger, Presence: NewPresence(live, d.Members, liveness, d.Clock), Clock: d.Clock,
+		Live: live, Purger: d.Purger, Presence: NewPresence(live, d.Members, liveness, d.Clock), Revocations: revocations, Clock: d.Clock,
 	})
 	for name, setup := range map[string]func(ctrl.Manager) error{
 		"csr":      NewCSRReconciler(hub, live, facts, d.Stages).SetupWithManager,
@@ -82,6 +83,9 @@ type attaching struct {
 
 // Start implements manager.Runnable.
 func (a attaching) Start(ctx context.Context) error {
+	if err := a.facts.revocations.load(ctx); err != nil {
+		return err
+	}
 	if a.deps.Authorizer != nil {
 		a.deps.Authorizer.Attach(a.facts)
 	}
