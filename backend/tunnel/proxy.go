@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -195,7 +194,7 @@ type upgrader struct{ *forwarder }
 // RoundTrip implements http.RoundTripper; it sends nothing.
 func (u upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	dressed := u.dress(r)
-	dressed.Header.Set(httpstream.HeaderConnection, httpstream.HeaderUpgrade) // and nothing else that the client lists there
+	dressed.Header.Set("Connection", "Upgrade") // and nothing else that the client lists there
 	return utilproxy.MirrorRequest.RoundTrip(dressed)
 }
 
