@@ -106,7 +106,7 @@ func (a *App) newHub() (*hub, error) {
 		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Version: a.config.Version, Log: slog.Default(),
 	})
 	h.proxy = tunnel.NewProxy(members).Handler
-	h.parts = []part{manager, h.tokens, h.registrations, h.clusters, h.link, a.access}
+	h.parts = []part{manager, h.tokens, h.registrations, h.clusters, h.link, a.access, a.live}
 	return h, nil
 }
 

@@ -23,6 +23,12 @@ import (
 	"muster.dev/muster/frontend"
 )
 
+// limits are how often a minute one user may ask what costs much: it mints a
+// secret, dials out, or opens a socket.
+var limits = map[string]int{
+	"POST /api/v1/tokens": 30, "POST /api/v1/preflight": 30, "POST /api/v1/registrations": 60, "POST /api/v1/live/ticket": 120,
+}
+
 // newServer builds the dashboard's web server with the routes of every domain.
 func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 	certFile, keyFile := a.config.TLSCert, a.config.TLSKey
@@ -54,6 +60,11 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 		Metrics:      prometheus.Gatherers{kube.Metrics(), legacyregistry.DefaultGatherer},
 		Ready:        a.plane.Ready,
 		Authenticate: users.Authenticate(),
+		Limits:       limits,
+		User: func(ctx context.Context) string {
+			actor, _ := access.ActorFrom(ctx)
+			return actor.Name
+		},
 		Public: func(r *gin.RouterGroup) {
 			users.Public(r)
 			changes.Public(r)
