@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,13 +15,15 @@ var volatile = map[string]bool{
 	"message": true, "id": true, "apiEndpoint": true, "data": true, "request": true, "certificate": true, "count": true, "cells": true,
 	"podIP": true, "hostIP": true, "podIPs": true, "hostIPs": true, "nodeName": true, "serverAddressByClientCIDRs": true, "name": true,
 	"leaseTransitions": true, "holderIdentity": true, "gitVersion": true,
+	"authentication.kubernetes.io/credential-id": true,
+	"work.karmada.io/permanent-id":               true, "propagationpolicy.karmada.io/permanent-id": true, "resourcebinding.karmada.io/permanent-id": true,
 }
 
 // notPromised are keys that need not be there: counters and marks of the
 // recorded machine, and what a client's own clean-up adds.
 var notPromised = map[string]bool{
 	"resourceVersion": true, "continue": true, "remainingItemCount": true, "selfLink": true, "deletionGracePeriodSeconds": true,
-	"$decoded": true, "$omitted": true, "hash": true,
+	"$decoded": true, "$omitted": true, "hash": true, "allocated": true, "allocating": true,
 }
 
 // missing lists what a recorded answer has and ours lacks, as paths. sent is
@@ -39,8 +42,7 @@ func missing(recorded, ours, sent any, path string) []string {
 			return nil
 		}
 	}
-	key := path[strings.LastIndexByte(path, '.')+1:]
-	if volatile[key] || fmt.Sprint(recorded) == fmt.Sprint(ours) {
+	if fmt.Sprint(recorded) == fmt.Sprint(ours) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s is %v, recorded %v", path, ours, recorded)}
@@ -114,11 +116,18 @@ func missingItems(want []any, ours, sent any, path string) []string {
 	return out
 }
 
-// identity is what tells an item of a list from its neighbours.
+// eventRE is the name of an Event: that of its object and a mark of time.
+var eventRE = regexp.MustCompile(`^(.+)\.[0-9a-f]{16}$`)
+
+// identity is what tells an item of a list from its neighbours. Events are told
+// by what they are about.
 func identity(item any) (string, bool) {
+	if reason, ok := dig(item, "reason").(string); ok && dig(item, "involvedObject") != nil {
+		return reason, true
+	}
 	for _, keys := range [][]string{{"metadata", "name"}, {"object", "metadata", "name"}, {"name"}, {"type"}, {"groupVersion"}, {"key"}} {
 		if label, ok := dig(item, keys...).(string); ok {
-			return label, true
+			return eventRE.ReplaceAllString(label, "$1"), true
 		}
 	}
 	return "", false

@@ -35,7 +35,7 @@ const memberControllers = "serviceaccount-controller,serviceaccount-token-contro
 type MemberOptions struct {
 	// Name is the member's cluster and context in its kubeconfig. Default: "member".
 	Name string
-	// Nodes is how many fake Ready nodes it shows, 8 cores and 32 GiB each.
+	// Nodes is how many fake Ready nodes it shows, 4 cores and 16 GiB each.
 	Nodes int
 }
 
@@ -261,11 +261,12 @@ func (m *Member) awaitServiceAccounts(ctx context.Context) error {
 
 func (m *Member) createNodes(ctx context.Context, count int) error {
 	capacity := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 	}
 	for i := range count {
 		_, err := m.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-node-%d", m.Name, i+1), Labels: map[string]string{corev1.LabelOSStable: "linux"}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i+1), Labels: map[string]string{corev1.LabelOSStable: "linux"}},
 			Status: corev1.NodeStatus{
 				Capacity: capacity, Allocatable: capacity,
 				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "FakeNode",
