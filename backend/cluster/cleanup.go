@@ -17,6 +17,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/kube"
 )
 
 // Cleanup takes out of a member what registering it put there, and nothing that
@@ -186,7 +187,25 @@ func (c *cleanup) removeAccount(ctx context.Context) error {
 	if err := c.removeServiceAccount(ctx, MemberAccount(c.Cluster)); err != nil {
 		return err
 	}
-	return c.removeNamespace(ctx)
+	if err := c.removeNamespace(ctx); err != nil || c.namespaceUID == "" {
+		return err
+	}
+	c.hurry(ctx)
+	return nil
+}
+
+// hurry finishes the deletion of the namespace, which nobody else uses, at once.
+// If that is not possible, the member does it a few seconds later.
+func (c *cleanup) hurry(ctx context.Context) {
+	config := rest.CopyConfig(c.Member)
+	config.QPS = -1
+	purger, err := kube.NewPurger(config)
+	if err == nil {
+		_, err = purger.Purge(ctx, c.Namespace)
+	}
+	if err != nil {
+		c.Progress.say("clean", StepSkipped, "namespace "+c.Namespace+" will go in a few seconds")
+	}
 }
 
 func (c *cleanup) removeNamespace(ctx context.Context) error {

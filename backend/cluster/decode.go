@@ -53,6 +53,7 @@ var terminalHints = func() []hint {
 			`context deadline exceeded`, `TLS handshake timeout`, `connection reset by peer`),
 		hints(CodeAgentPermissions, `is forbidden: User`, `cannot (?:create|get|list|patch|update) resource`, `\(Forbidden\)`),
 		hints(CodeTokenSecret, `\bUnauthorized\b`, `returned error: 401`),
+		hints(CodeTokenBound, `returned error: 403`),
 		hints(CodeKubeconfig, `no configuration has been provided`, `context "[^"]*" does not exist`, `invalid configuration`),
 	} {
 		all = append(all, group...)

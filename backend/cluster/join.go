@@ -144,6 +144,7 @@ func newJoin(request JoinRequest) (*join, error) {
 func memberClient(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if config.Timeout == 0 {
 		config.Timeout = 20 * time.Second

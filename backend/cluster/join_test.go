@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -322,5 +324,25 @@ func TestJoinValidates(t *testing.T) {
 	}
 	if len(member.requests) > 0 {
 		t.Errorf("invalid requests reached the member: %v", member.requests)
+	}
+}
+
+func TestJoinWaitsForANamespaceThatGoes(t *testing.T) {
+	hub, member := joinPair(t)
+	const path = "/api/v1/namespaces/karmada-cluster"
+	member.put(path, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster", "deletionTimestamp": "2026-11-21T12:00:00Z"}})
+	go func() {
+		for watched := false; !watched; runtime.Gosched() { // until somebody waits for it
+			member.mu.Lock()
+			if watched = len(member.watchers) > 0; watched {
+				member.drop(path)
+			}
+			member.mu.Unlock()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := cluster.Join(ctx, joinRequest(hub, member, "member1")); err != nil {
+		t.Fatal(err)
 	}
 }

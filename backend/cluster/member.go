@@ -32,8 +32,12 @@ const (
 	accountPrefix        = "karmada-"
 )
 
-// credentialTimeout bounds the wait for Kubernetes to fill a token Secret.
-const credentialTimeout = 30 * time.Second
+const (
+	// credentialTimeout bounds the wait for Kubernetes to fill a token Secret.
+	credentialTimeout = 30 * time.Second
+	// namespaceTimeout bounds the wait for an earlier namespace to go.
+	namespaceTimeout = 30 * time.Second
+)
 
 // MemberAccount is the account in a member that the hub's controllers use.
 func MemberAccount(cluster string) string { return accountPrefix + cluster }
@@ -69,35 +73,60 @@ func memberID(ctx context.Context, client kubernetes.Interface) (string, error) 
 	return string(namespace.UID), nil
 }
 
-// ensureNamespace makes the namespace of the accounts.
+// ensureNamespace makes the namespace of the accounts. One that an earlier
+// removal left to be deleted is waited for: what is put into it would vanish.
 func (m *member) ensureNamespace(ctx context.Context) error {
-	made, err := settle(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
-		return m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: systemMeta("", m.namespace)}, metav1.CreateOptions{})
-	})
-	if apierrors.IsAlreadyExists(err) {
-		return m.namespaceUsable(ctx)
+	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
+	defer cancel()
+	for {
+		made, err := settle(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
+			return m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: systemMeta("", m.namespace)}, metav1.CreateOptions{})
+		})
+		if err == nil {
+			m.undo.push("namespace "+m.namespace, func(ctx context.Context) error {
+				return m.client.CoreV1().Namespaces().Delete(ctx, made.Name, onlyThis(made.UID))
+			})
+			return nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return memberFault("create namespace "+m.namespace, err)
+		}
+		namespace, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return memberFault("read namespace "+m.namespace, err)
+		case namespace.DeletionTimestamp == nil:
+			return nil
+		default:
+			if err := m.awaitDeletion(ctx, namespace); err != nil {
+				return err
+			}
+		}
 	}
-	if err != nil {
-		return memberFault("create namespace "+m.namespace, err)
-	}
-	m.undo.push("namespace "+m.namespace, func(ctx context.Context) error {
-		return m.client.CoreV1().Namespaces().Delete(ctx, made.Name, onlyThis(made.UID))
-	})
-	return nil
 }
 
-// namespaceUsable refuses a namespace that is going away: what is put into it
-// now would vanish with it.
-func (m *member) namespaceUsable(ctx context.Context) error {
-	namespace, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
+// awaitDeletion watches a namespace that is being deleted until it is gone or
+// the watch ends.
+func (m *member) awaitDeletion(ctx context.Context, namespace *corev1.Namespace) error {
+	watcher, err := m.client.CoreV1().Namespaces().Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", namespace.Name).String(), ResourceVersion: namespace.ResourceVersion,
+	})
 	if err != nil {
-		return memberFault("read namespace "+m.namespace, err)
+		return memberFault("watch namespace "+namespace.Name, err)
 	}
-	if namespace.DeletionTimestamp != nil {
-		return fault.Unavailable("namespace %s in the member is still being deleted", m.namespace).
-			WithFix("wait until `kubectl get namespace " + m.namespace + "` finds nothing in the member, then join again")
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fault.Unavailable("namespace %s in the member is still being deleted", m.namespace).Wrap(ctx.Err()).
+				WithFix("see what holds it: kubectl get namespace " + m.namespace + " -o yaml; then join again")
+		case event, open := <-watcher.ResultChan():
+			if !open || event.Type == watch.Error || event.Type == watch.Deleted {
+				return nil
+			}
+		}
 	}
-	return nil
 }
 
 // ensureAccounts makes both accounts with their tokens, and the rights of the

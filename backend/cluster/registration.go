@@ -124,6 +124,7 @@ type Registration struct {
 	// Target is the way to a push member, for a clean-up after a crash.
 	Target  memberTarget `json:"-"`
 	stamped bool         // Labels are on the Cluster
+	ending  bool         // it is being cancelled: that its token goes is no failure
 	logged  int          // lines of Log that are stored
 	logBase int          // lines that came before Log
 }

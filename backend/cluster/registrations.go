@@ -297,7 +297,7 @@ func (r *Registrations) TokenRevoked(_ context.Context, id string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, registration := range r.open {
-			if registration.TokenID != id || registration.passed(StageIdentity) {
+			if registration.TokenID != id || registration.ending || registration.passed(StageIdentity) {
 				continue
 			}
 			stage := StageToken
@@ -345,6 +345,15 @@ func (r *Registrations) change(ctx context.Context, id string, fn func(*Registra
 	fn(registration)
 	r.keep(ctx, registration)
 	return registration.detail(), nil
+}
+
+// ending notes whether an open registration is being cancelled.
+func (r *Registrations) ending(id string, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if registration := r.open[id]; registration != nil {
+		registration.ending = is
+	}
 }
 
 // get returns one registration with its log.

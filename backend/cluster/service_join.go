@@ -263,6 +263,8 @@ func (s *Service) Cancel(ctx context.Context, id string) (Registration, error) {
 	var ended Registration
 	action := audit.Action{Verb: "cancel", Kind: kindRegistration, Name: id, Needs: access.RoleOperator, Detail: map[string]string{"cluster": registration.ClusterName}}
 	err = s.Audit.Do(ctx, action, func(ctx context.Context) error {
+		s.Registrations.ending(id, true)
+		defer s.Registrations.ending(id, false)
 		if registration.TokenID != "" {
 			if err := s.Tokens.Delete(ctx, registration.TokenID); err != nil && !fault.Is(err, fault.KindNotFound) {
 				return err

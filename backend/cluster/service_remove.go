@@ -312,16 +312,17 @@ func (s *Service) follow(ctx context.Context, hub client.Client, leaving departu
 	case <-leaving.gone:
 	}
 	cluster := leaving.cluster
-	slog.Info("cluster removed", "cluster", cluster.Name)
 	if leaving.config == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
 	clean := Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
-	if err := clean.Run(ctx); err != nil && ctx.Err() == nil {
+	if err := clean.Run(ctx); err != nil {
 		slog.Warn("member was not cleaned", "cluster", cluster.Name, "error", err)
+		return
 	}
+	slog.Info("member cleaned", "cluster", cluster.Name)
 }
 
 func (s *Service) force(ctx context.Context, hub client.Client, leaving departure) {

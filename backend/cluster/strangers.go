@@ -61,6 +61,7 @@ func strangers(ctx context.Context, member *rest.Config, namespace string, ours 
 func namespacedResources(member *rest.Config) ([]schema.GroupVersionResource, metadata.Interface, error) {
 	config := rest.CopyConfig(member)
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{} // of deprecated kinds, which are looked at like any other
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, nil, memberFault("reach the member", err)

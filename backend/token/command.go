@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -94,22 +95,23 @@ func registerCommand(program, server, token string, pins []string, placement Pla
 	return strings.Join(words, " ")
 }
 
+// namePlaceholder stands in the manifest command for a name that is to be put
+// in; it cannot be one itself.
+const namePlaceholder = "CLUSTER"
+
 // manifestCommand inlines the CA, so that curl needs no --insecure, and hands
 // the token over on standard input, so that it is in no process list and no URL.
 func manifestCommand(server, token string, caPEM []byte, placement Placement) string {
 	query := url.Values{}
 	for key, value := range map[string]string{
-		"name": placement.ClusterName, "provider": placement.Provider,
+		"name": cmp.Or(placement.ClusterName, namePlaceholder), "provider": placement.Provider,
 		"region": placement.Region, "zones": strings.Join(placement.Zones, ","),
 	} {
 		if value != "" {
 			query.Set(key, value)
 		}
 	}
-	address := "https://" + strings.TrimPrefix(server, "https://") + ManifestPath
-	if len(query) > 0 {
-		address += "?" + query.Encode()
-	}
+	address := "https://" + strings.TrimPrefix(server, "https://") + ManifestPath + "?" + query.Encode()
 	return "printf 'Authorization: Bearer %s' " + quote(token) +
 		" | curl -fsS -H @- --cacert <(printf %s " + base64.StdEncoding.EncodeToString(caPEM) + " | base64 -d) " + quote(address) +
 		" | kubectl apply -f -"
