@@ -41,7 +41,7 @@ async function reloadUntilReady(name) {
     assert.ok(done >= (seen.at(-1) ?? 0), `stages went back after a reload: ${JSON.stringify(now)}`);
     seen.push(done);
     assert.ok(!Object.values(now).includes('failed'), `a stage failed: ${JSON.stringify(now)} ${await page.locator('main').innerText()}`);
-    if (await page.getByRole('status').filter({ hasText: `${name} is ready` }).isVisible()) return now;
+    if (await page.getByRole('status').filter({ hasText: `${name} is ready` }).isVisible()) return stages();
     assert.ok(Date.now() < end, `${name} did not become ready: ${JSON.stringify(now)}`);
   }
 }
@@ -139,7 +139,7 @@ test('audit: it names who did what', async () => {
 
 test('pages fit from 1440 to 390 px in both schemes', async () => {
   storageState = await admin.context.storageState();
-  const sees = (text) => (p) => p.getByText(text).first().waitFor({ timeout: patience });
+  const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor({ timeout: patience });
   const faults = await photograph(browser, storageState, [
     ['clusters', '/clusters', sees('pushed')], ['cluster', '/clusters/pushed', sees('Conditions')], ['add-cluster', '/add-cluster', sees('Who calls whom?')],
     ['waiting', '/waiting', sees('pushed')], ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
