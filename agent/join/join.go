@@ -117,6 +117,9 @@ func (o *Options) preflight(ctx context.Context, m *member) error {
 		return err
 	}
 	o.say("preflight", "this cluster, %s, is %s; we may install the agent", m.host, version)
+	if err := m.alone(ctx, o.ClusterName); err != nil {
+		return err
+	}
 	_, err = m.client.AppsV1().Deployments(apis.SystemNamespace).Get(ctx, "karmada-agent", metav1.GetOptions{})
 	if err == nil {
 		o.say("preflight", "note: a karmada-agent runs here, too; two hubs that place the same objects will refuse each other's")

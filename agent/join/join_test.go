@@ -313,7 +313,11 @@ func TestPreflight(t *testing.T) {
 		change func(*membertest.Server, *join.Options)
 		code   string
 	}{
-		"no permission":   {func(m *membertest.Server, _ *join.Options) { m.Forbid = true }, join.CodePermissions},
+		"no permission": {func(m *membertest.Server, _ *join.Options) { m.Forbid = true }, join.CodePermissions},
+		"an agent elsewhere": {func(m *membertest.Server, _ *join.Options) {
+			m.Put(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+				"metadata": map[string]any{"name": "muster-agent"}, "subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "muster-agent", "namespace": "other"}}}})
+		}, join.CodeSameCluster},
 		"no member":       {func(_ *membertest.Server, o *join.Options) { o.Member = &rest.Config{Host: "http://127.0.0.1:1"} }, ""},
 		"bad name":        {func(_ *membertest.Server, o *join.Options) { o.ClusterName = "Edge_7" }, ""},
 		"reserved name":   {func(_ *membertest.Server, o *join.Options) { o.ClusterName = "rbac-generator" }, ""},

@@ -106,16 +106,33 @@ func (m *member) id(ctx context.Context) (types.UID, error) {
 // mayInstall checks that the operator may do everything: the agent's role allows
 // everything, and nobody can give what he has not.
 func (m *member) mayInstall(ctx context.Context) error {
-	for _, attributes := range []authorizationv1.ResourceAttributes{
-		{Verb: "*", Group: "*", Resource: "*"},
-	} {
-		review, err := m.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("ask this cluster what we may do: %w", err)
-		}
-		if !review.Status.Allowed {
-			return permissionFailure("the kubeconfig's user may not do everything in this cluster")
+	everything := &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
+	review, err := m.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: everything}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask this cluster what we may do: %w", err)
+	}
+	if !review.Status.Allowed {
+		return permissionFailure("the kubeconfig's user may not do everything in this cluster")
+	}
+	return nil
+}
+
+// alone checks that no agent lives in another namespace: its roles, which are
+// the cluster's, would be taken from it.
+func (m *member) alone(ctx context.Context, cluster string) error {
+	binding, err := m.client.RbacV1().ClusterRoleBindings().Get(ctx, agentapi.AgentName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for an agent in this cluster: %w", err)
+	}
+	for _, subject := range binding.Subjects {
+		if subject.Namespace != m.namespace {
+			return &Failure{Code: CodeSameCluster, Message: "an agent lives in namespace " + subject.Namespace + " of this cluster",
+				Cause: "a cluster belongs to one hub, under one name",
+				Fix:   "register with -n " + subject.Namespace + ", or take that agent out first: muster-agent unregister " + cluster + " -n " + subject.Namespace}
 		}
 	}
 	return nil
