@@ -205,6 +205,11 @@ func (r *Registration) advance(name string, e StageEvent, now time.Time) bool {
 	if r.final() {
 		return false
 	}
+	// Our agent makes itself known before it uses its token; a token that is used
+	// without that is in the hands of the unmodified client.
+	if r.Flavour == FlavourPull && name == StageToken && !r.passed(StageContact) {
+		r.become(FlavourKarmadaAgent)
+	}
 	r.adapt(name)
 	at := r.stage(name)
 	if at < 0 || name == StageToken && r.Stages[at].State == StageFailed && !aboutSecret(r.Stages[at].Code) {

@@ -44,6 +44,8 @@ func TestRegistrationStages(t *testing.T) {
 		{"later stage implies earlier", FlavourPull, []step{pass("identity")}, "running command:d contact:d token:d approved:d identity:d link:r inventory:p ready:p"},
 		{"all", FlavourPull, []step{pass("ready")}, "ready command:d contact:d token:d approved:d identity:d link:d inventory:d ready:d"},
 		{"failure", FlavourPull, []step{pass("contact"), fail("token", "MU-103")}, "failed command:d contact:d token:f(MU-103) approved:p identity:p link:p inventory:p ready:p"},
+		{"token without contact", FlavourPull, []step{pass("command"), pass("token")}, "running command:d token:d approved:r identity:p cluster:p inventory:p ready:p"},
+		{"contact dropped", FlavourPull, []step{pass("command"), pass("token"), pass("link")}, "running command:d contact:d token:d approved:d identity:d link:d inventory:r ready:p"},
 		{"failure is cleared", FlavourPull, []step{pass("contact"), fail("token", "MU-102"), pass("token")}, "running command:d contact:d token:d approved:r identity:p link:p inventory:p ready:p"},
 		{"what was asked with the token stays refused", FlavourPull, []step{pass("contact"), fail("token", "MU-104"), pass("token")}, "failed command:d contact:d token:f(MU-104) approved:p identity:p link:p inventory:p ready:p"},
 		{"until it is approved", FlavourPull, []step{pass("contact"), fail("token", "MU-104"), pass("approved")}, "running command:d contact:d token:d approved:d identity:r link:p inventory:p ready:p"},

@@ -266,11 +266,12 @@ func (r *Registrations) absorb(ctx context.Context, registration *Registration) 
 // keep stores and publishes a registration. A failure to store is logged; the
 // next event stores all of it again. r.mu is held.
 func (r *Registrations) keep(ctx context.Context, registration *Registration) {
+	labelled := r.stamp(ctx, registration)
 	if err := r.store.save(ctx, registration); err != nil && ctx.Err() == nil {
 		slog.Error("registration could not be stored", "cluster", registration.ClusterName, "error", err)
 	}
 	r.publish(registration)
-	if registration.final() {
+	if registration.final() && labelled {
 		delete(r.open, registration.ID)
 	}
 }
@@ -390,7 +391,7 @@ func (r *Registrations) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
 			return
 		}
 		changed = registration.observed(seen, r.now()) || changed
-		if r.stamp(ctx, registration) || changed {
+		if changed || !registration.stamped && len(registration.Labels) > 0 {
 			r.keep(ctx, registration)
 		}
 	})
@@ -414,14 +415,15 @@ func (r *Registrations) beginSeen(ctx context.Context, seen sighting) *Registrat
 	return made
 }
 
-// stamp puts the wizard's labels on the Cluster, once.
+// stamp puts the wizard's labels on the Cluster, once it is there. It reports
+// whether there is nothing left to do; if not, the next event tries again.
 func (r *Registrations) stamp(ctx context.Context, registration *Registration) bool {
 	if registration.stamped || len(registration.Labels) == 0 || r.appeared == nil || !registration.arrived() {
-		return false
+		return true
 	}
 	if err := r.appeared(ctx, registration.ClusterName, registration.Labels); err != nil {
-		registration.note("the labels could not be put on the cluster", r.now())
-		return true
+		slog.Warn("labels of a registration could not be put on its cluster", "cluster", registration.ClusterName, "error", err)
+		return false
 	}
 	registration.stamped = true
 	return true
