@@ -158,7 +158,7 @@ func verifyAgain(ctx context.Context, address string, hub *Hub, token Token, kub
 			return &Failure{Code: CodePin, Message: "two answers of the hub differ", Cause: "somebody between this cluster and the hub changes its answers, or the hub's CA is being replaced just now",
 				Fix: "register again; if that fails, compare the hash in the command with the one the dashboard shows"}
 		}
-		if skew := info.date.Sub(time.Now()).Abs(); !info.date.IsZero() && skew > maxSkew {
+		if skew := time.Until(info.date).Abs(); !info.date.IsZero() && skew > maxSkew {
 			return &Failure{Code: CodeClock, Message: fmt.Sprintf("the clocks of this machine and the hub are %s apart", skew.Round(time.Second)),
 				Cause: "certificates would not be valid yet, or no longer", Fix: "set both clocks (NTP), then register again"}
 		}
