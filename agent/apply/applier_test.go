@@ -328,12 +328,12 @@ func TestRemoveKeepsNamespacesOfOthers(t *testing.T) {
 			for _, text := range c.inside {
 				m.Put(object(t, text))
 			}
-			m.Refuse = func(r *http.Request) int {
+			m.Refuse(func(r *http.Request) int {
 				if c.refuse != "" && strings.HasPrefix(r.URL.Path, c.refuse) {
 					return http.StatusForbidden
 				}
 				return 0
-			}
+			})
 			if _, err := a.Remove(t.Context(), w); err != nil {
 				t.Fatal(err)
 			}
@@ -352,12 +352,12 @@ func TestRemoveErrorIsNotSuccess(t *testing.T) {
 	m, a := start(t, nil)
 	w := work(t, "shop", shop)
 	mustApply(t, a, w)
-	m.Refuse = func(r *http.Request) int {
+	m.Refuse(func(r *http.Request) int {
 		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/shop/secrets") {
 			return http.StatusInternalServerError
 		}
 		return 0
-	}
+	})
 	if _, err := a.Remove(t.Context(), w); err == nil {
 		t.Error("a namespace that could not be looked into counts as removed")
 	}

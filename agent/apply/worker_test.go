@@ -236,14 +236,14 @@ func TestWorkerTellsWhyARemovalWaits(t *testing.T) {
 	b.deliver(work(t, "shop", shop), 7)
 	b.await("applied", applied)
 	refuse := make(chan struct{})
-	b.member.Refuse = func(r *http.Request) int {
+	b.member.Refuse(func(r *http.Request) int {
 		select {
 		case <-refuse:
 			return 0
 		default:
 			return map[bool]int{true: http.StatusInternalServerError}[r.Method == http.MethodDelete]
 		}
-	}
+	})
 	gone := work(t, "shop", shop)
 	now := metav1.Now()
 	gone.DeletionTimestamp = &now

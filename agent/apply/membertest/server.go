@@ -58,9 +58,6 @@ type Server struct {
 	Default func(o *unstructured.Unstructured)
 	// Forbid makes every access review say no.
 	Forbid bool
-	// Refuse, if not nil, may answer a request instead of the server: it returns
-	// an HTTP status other than 0.
-	Refuse func(r *http.Request) int
 
 	http *httptest.Server
 
@@ -72,6 +69,7 @@ type Server struct {
 	watchers  map[*watcher]struct{}
 	history   []event // since the start
 	requests  []string
+	refuse    func(r *http.Request) int
 }
 
 type watcher struct {
@@ -106,6 +104,14 @@ func (s *Server) Serve(r Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resources = append(s.resources, r)
+}
+
+// Refuse lets a function answer requests instead of the server: by an HTTP status
+// other than 0.
+func (s *Server) Refuse(with func(r *http.Request) int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = with
 }
 
 // Path returns where an object is stored.
@@ -223,8 +229,11 @@ func (s *Server) tell(e event) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if s.Refuse != nil {
-		if code := s.Refuse(r); code != 0 {
+	s.mu.Lock()
+	refuse := s.refuse
+	s.mu.Unlock()
+	if refuse != nil {
+		if code := refuse(r); code != 0 {
 			fail(w, code, "refused by the test")
 			return
 		}
