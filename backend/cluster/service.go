@@ -113,6 +113,9 @@ func NewService(options ServiceOptions) *Service {
 // what they made.
 func (s *Service) Start(ctx context.Context) error {
 	informer, err := s.Cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
+	if err != nil && ctx.Err() != nil {
+		return nil // stopped before it began
+	}
 	if err != nil {
 		return fmt.Errorf("follow clusters: %w", err)
 	}
@@ -153,6 +156,19 @@ func (s *Service) begin(task func(ctx context.Context)) error {
 	}
 	base := s.base
 	s.tasks.Go(func() { task(base) })
+	return nil
+}
+
+// Ready says whether joins and removals can begin.
+func (s *Service) Ready() error {
+	select {
+	case <-s.Registrations.loaded:
+	default:
+		return fault.Unavailable("the registrations are not loaded yet")
+	}
+	if s.ended() {
+		return fault.Unavailable("the clusters are not followed yet")
+	}
 	return nil
 }
 

@@ -184,7 +184,7 @@ func newFixtureOn(t *testing.T, hub *fakeAPI, db *database.DB) *fixture {
 	}
 	f.stop = sync.OnceFunc(func() { cancel(); parts.Wait() })
 	t.Cleanup(f.stop)
-	eventually(t, "the hub serves", func() bool { return f.get(t, "/clusters", nil) == http.StatusOK })
+	eventually(t, "the hub serves", func() bool { return f.service.Ready() == nil && f.get(t, "/clusters", nil) == http.StatusOK })
 	return f
 }
 
