@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/backend/tunnel"
+	"muster.dev/muster/deploy"
 )
 
 const (
@@ -39,6 +40,7 @@ type hub struct {
 	registrations *cluster.Registrations
 	clusters      *cluster.Service
 	link          *tunnel.Link
+	manifest      *token.Manifest
 	proxy         registry.ProxyFunc
 	parts         []part
 }
@@ -81,7 +83,12 @@ func (a *App) newHub() (*hub, error) {
 	h := &hub{manager: manager}
 	h.tokens = token.NewWatch(clientset, a.live, func(ctx context.Context, id string) { h.registrations.TokenRevoked(ctx, id) })
 	h.registrations = cluster.NewRegistrations(cluster.RegistrationOptions{DB: a.db, Live: a.live, Tokens: h.tokens})
-	h.tokenService = token.NewService(token.Options{Clients: clients, Audit: a.audit, Hub: token.Hub{Address: a.config.Advertise, CA: a.plane.CA()}})
+	address := token.Hub{Address: a.config.Advertise, CA: a.plane.CA()}
+	h.tokenService = token.NewService(token.Options{Clients: clients, Audit: a.audit, Hub: address})
+	h.manifest, err = token.NewManifest(token.ManifestOptions{Secrets: manager.GetAPIReader(), Hub: address, Image: a.config.AgentImage, Templates: deploy.Join()})
+	if err != nil {
+		return nil, err
+	}
 	var clusters atomic.Pointer[cluster.Service]
 	liveness, err := cluster.SetupWithManager(manager, cluster.ControllerDeps{
 		Members: members, Purger: purger, Stages: h.registrations, Authorizer: a.authorizer, Admission: a.admission,

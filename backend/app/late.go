@@ -26,6 +26,15 @@ func (a *App) link(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, errStarting.Error(), http.StatusServiceUnavailable)
 }
 
+// manifest hands what kubectl applies to register a member to holders of a token.
+func (a *App) manifest(w http.ResponseWriter, r *http.Request) {
+	if hub := a.hub.Load(); hub != nil {
+		hub.manifest.ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, errStarting.Error(), http.StatusServiceUnavailable)
+}
+
 // proxy serves clusters/{name}/proxy.
 func (a *App) proxy(ctx context.Context, target *clusterv1alpha1.Cluster, path string, who user.Info) (http.Handler, error) {
 	if hub := a.hub.Load(); hub != nil {

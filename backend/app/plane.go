@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/token"
 	"muster.dev/muster/deploy"
 )
 
@@ -25,7 +26,7 @@ func (a *App) planeOptions() controlplane.Options {
 		AuditPolicy: audit.Policy{},
 		Authorizers: []authorizer.Authorizer{a.authorizer},
 		Admission:   []controlplane.Admission{a.admission, policy.NewAdmission()},
-		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link)},
+		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link), token.ManifestPath: http.HandlerFunc(a.manifest)},
 		Middleware:  cluster.Observe(lateTokens{a}, lateStages{a}),
 		Proxy:       a.proxy,
 	}
