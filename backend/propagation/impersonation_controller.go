@@ -152,6 +152,10 @@ func (r *ImpersonationReconciler) ensure(ctx context.Context, cluster *clusterv1
 	if err != nil {
 		return false, err
 	}
+	var stored workv1alpha1.Work
+	if err := r.hub.Get(ctx, client.ObjectKeyFromObject(wanted), &stored); err == nil && stored.DeletionTimestamp == nil && sameTask(&stored, wanted) {
+		return true, nil // as it nearly always is when the hub starts again
+	}
 	err = r.hub.Create(ctx, wanted.DeepCopy())
 	switch {
 	case err == nil:
@@ -161,7 +165,6 @@ func (r *ImpersonationReconciler) ensure(ctx context.Context, cluster *clusterv1
 	case !apierrors.IsAlreadyExists(err):
 		return false, err
 	}
-	var stored workv1alpha1.Work
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &stored); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
