@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,6 +68,21 @@ func (a *Applier) run(resource schema.GroupVersionResource, w *kindWatch) {
 	ctx, stop := context.WithCancel(a.watching)
 	w.informer, w.stop = a.newInformer(resource), stop
 	a.running.Go(func() { w.informer.RunWithContext(ctx) })
+	a.running.Go(func() { a.catchUp(ctx, w) })
+}
+
+// catchUp tells of every Work of a kind once its watch stands: an object that
+// went between its apply and the watch's first list leaves no event.
+func (a *Applier) catchUp(ctx context.Context, w *kindWatch) {
+	if !cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+		return
+	}
+	a.mu.Lock()
+	works := slices.Collect(maps.Keys(w.users))
+	a.mu.Unlock()
+	for _, work := range works {
+		a.notify(work.Namespace, work.Name)
+	}
 }
 
 // Forget ends what is remembered of a Work: watches that no other Work needs are
