@@ -108,7 +108,7 @@ func (r *REST) Do(ctx context.Context, method, path string, body any) (Answer, e
 	if err != nil {
 		return Answer{}, fmt.Errorf("make request: %w", err)
 	}
-	if body != nil {
+	if method != http.MethodGet { // also without a body: a form of another site cannot send it
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Origin", r.base)
