@@ -47,7 +47,7 @@ var scenarios = []struct {
 	{"push-member-down", memberDown},
 	{"unjoin-unreachable", nil},
 	{"delete-cluster", nil},
-	{"rejoin", func(t *testing.T, r *replay) { awaitSecretsGone(t, r.hub, "member1") }},
+	{"rejoin", func(t *testing.T, r *replay) { r.awaitLeft(t, "member1") }},
 }
 
 // deviation is one answer in which this hub is not meant to be like the recorded
@@ -259,9 +259,17 @@ func (r *replay) applyToMember(t *testing.T, member string, object any) {
 	}
 }
 
+// awaitLeft waits until nothing of a removed cluster is on the hub. The recorded
+// clients came back seconds later.
+func (r *replay) awaitLeft(t *testing.T, name string) {
+	t.Helper()
+	r.hub.awaitGone(t, name)
+	awaitSecretsGone(t, r.hub, name)
+}
+
 // registerAgain gets member3 a certificate once more, with the same token.
 func registerAgain(t *testing.T, r *replay) {
-	awaitSecretsGone(t, r.hub, "member3")
+	r.awaitLeft(t, "member3")
 	for _, l := range readRecording(t, "register") {
 		if l.Method == "POST" && strings.Contains(l.URI, "certificatesigningrequests") {
 			_ = r.hub.client.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), dig(l.Req, "metadata", "name").(string), metav1.DeleteOptions{})
@@ -274,7 +282,7 @@ func registerAgain(t *testing.T, r *replay) {
 
 // memberDown joins member2 again, which was taken off before, and kills it.
 func memberDown(t *testing.T, r *replay) {
-	awaitSecretsGone(t, r.hub, "member2")
+	r.awaitLeft(t, "member2")
 	for number, l := range readRecording(t, "push-join-second") {
 		r.play(t, "push-join-second", number+1, l)
 	}
