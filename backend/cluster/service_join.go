@@ -440,9 +440,19 @@ func (p *pushJoin) progress(ctx context.Context) Progress {
 		case step.State == StepDone && step.Name == "credential":
 			stages.Advance(ctx, Match{ID: p.id}, StageCredentials, StageEvent{Detail: "account " + MemberAccount(p.asked.ClusterName)})
 		case step.State == StepDone && step.Name == "owners":
-			stages.Advance(ctx, Match{ID: p.id}, StageCluster, StageEvent{Detail: p.asked.ClusterName})
+			p.service.arrive(ctx, p.id, p.asked.ClusterName, p.asked.ClusterName)
 		}
 	}
+}
+
+// arrive notes that the Cluster of a push registration stands, and looks at it
+// once more: it may have become ready before, and then no event follows.
+func (s *Service) arrive(ctx context.Context, registration, name, detail string) {
+	s.Registrations.Advance(ctx, Match{ID: registration}, StageCluster, StageEvent{Detail: detail})
+	var cluster clusterv1alpha1.Cluster
+	if err := s.Cache.Get(ctx, client.ObjectKey{Name: name}, &cluster); err == nil {
+		s.Registrations.ClusterChanged(&cluster)
+	} // else its first event is still to come
 }
 
 // fail records why the join ended. A cancelled one is final already.

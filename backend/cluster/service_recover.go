@@ -41,7 +41,7 @@ func (s *Service) recoverJoin(ctx context.Context, registration Registration) {
 		return // the next start tries again
 	}
 	if finished {
-		s.Registrations.Advance(ctx, Match{ID: registration.ID}, StageCluster, StageEvent{Detail: "finished after a restart of the hub"})
+		s.arrive(ctx, registration.ID, registration.ClusterName, "finished after a restart of the hub")
 		return
 	}
 	failure := Failure{
