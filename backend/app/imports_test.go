@@ -17,7 +17,7 @@ import (
 const module = "muster.dev/muster/"
 
 // domains may import leftward only.
-var domains = []string{"access", "audit", "token", "cluster", "tunnel", "policy", "propagation", "operator", "insight"}
+var domains = []string{"access", "audit", "token", "cluster", "tunnel", "policy", "override", "scheduling", "template", "propagation", "eviction", "workload", "operator", "insight"}
 
 // platform knows no domain, nor each other.
 var platform = []string{"httpapi", "live", "database", "kube", "controlplane"}
@@ -112,6 +112,10 @@ func refusalInBackend(source, target, to string, toBackend bool) string {
 		// One code applies Works and observes members: in the hub for push, in
 		// the agent for pull.
 		if source == "propagation" && to == "agent/apply" || source == "cluster" && to == "agent/inventory" {
+			return ""
+		}
+		// So does one interpreter of kinds.
+		if to == "agent/interpret" && slices.Contains(domains, source) {
 			return ""
 		}
 		return "the backend does not import the agent"
