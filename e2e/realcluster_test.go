@@ -198,6 +198,15 @@ func cableFault(t *testing.T, h *hub, m *cluster.Cluster) {
 
 func namespaceGone(t *testing.T, m *cluster.Cluster, name string) {
 	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, what := range [][]string{{"get", "namespace", name, "-o", "yaml"}, {"get", "pods", "-A", "-o", "wide"}, {"get", "events", "-n", name}} {
+			out, _ := m.Kubectl(context.WithoutCancel(t.Context()), nil, what...)
+			t.Logf("%v:\n%s", what, out)
+		}
+	})
 	client := kubernetes.NewForConfigOrDie(loadConfig(t, m.Kubeconfig()))
 	eventually(t, "namespace "+name+" gone from "+m.Name, func(ctx context.Context) bool {
 		_, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

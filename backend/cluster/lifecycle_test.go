@@ -472,7 +472,7 @@ func testSilence(t *testing.T, h *hubUnderTest) {
 	if after := h.cluster(t.Context(), "s2").ResourceVersion; after != before {
 		t.Error("a connected agent at rest caused a write")
 	}
-	liveness.Lost("s2", "closed")
+	liveness.Lost("s2", "closed", true)
 	if state, _ := liveness.Link("s2"); state.Connected {
 		t.Error("the link is shown as open")
 	}
@@ -491,8 +491,16 @@ func testSilence(t *testing.T, h *hubUnderTest) {
 			t.Errorf("%+v: %v", refused, err)
 		}
 	}
+	liveness.Lost("s2", "the connection broke off", false)
+	if connected, settled := liveness.Connected("s2"); connected || settled {
+		t.Errorf("right after a broken link: connected %v, settled %v; the agent may be back in a moment", connected, settled)
+	}
+	fake.Step(agentapi.Deadline)
+	if connected, settled := liveness.Connected("s2"); connected || !settled {
+		t.Errorf("long after a broken link: connected %v, settled %v", connected, settled)
+	}
 	h.remove(t, "s2")
-	liveness.Lost("s2", "closed")
+	liveness.Lost("s2", "closed", true)
 	h.awaitRemoved(t, "s2")
 }
 
@@ -530,7 +538,7 @@ func testLink(t *testing.T, h *hubUnderTest) {
 		return h.Client.Get(ctx, client.ObjectKey{Namespace: "karmada-es-l1", Name: "w"}, &work) == nil && work.DeletionTimestamp != nil
 	})
 	// The agent is undeployed before it has done its work.
-	h.liveness.Lost("l1", "closed")
+	h.liveness.Lost("l1", "closed", true)
 	if took := h.awaitRemoved(t, "l1"); took > 2*time.Second {
 		// The hub is younger than the deadline, so that agents may still come back.
 		t.Logf("the removal waited %s for agents of a hub that has just started", took)

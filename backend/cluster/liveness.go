@@ -56,6 +56,8 @@ type agentState struct {
 	link   LinkState
 	heard  time.Time // the last frame, by the hub's monotonic clock
 	silent bool
+	// stopped tells that the agent itself ended its last link because it stops.
+	stopped bool
 	// reported is the last inventory, nil before the first since the hub started.
 	reported *clusterv1alpha1.ClusterStatus
 	// write lets one write of the Cluster's status happen at a time.
@@ -252,12 +254,13 @@ func (l *Liveness) Beat(cluster string) {
 	}
 }
 
-// Lost says that a link is gone.
-func (l *Liveness) Lost(cluster, why string) {
+// Lost says that a link is gone; stopped, that the agent said it stops, so that
+// it will not be back in a moment.
+func (l *Liveness) Lost(cluster, why string, stopped bool) {
 	l.mu.Lock()
 	agent := l.agents[cluster]
 	if agent != nil {
-		agent.link.Connected, agent.link.Since = false, l.clock.Now()
+		agent.link.Connected, agent.link.Since, agent.stopped = false, l.clock.Now(), stopped
 	}
 	l.mu.Unlock()
 	if agent == nil {
@@ -296,7 +299,11 @@ func (l *Liveness) Connected(cluster string) (connected, settled bool) {
 	defer l.mu.Unlock()
 	agent := l.agents[cluster]
 	settled = !l.started.IsZero() && l.clock.Since(l.started) >= agentapi.Deadline
-	return agent != nil && agent.link.Connected, settled
+	if agent == nil {
+		return false, settled
+	}
+	gone := agent.stopped || l.clock.Since(agent.link.Since) >= agentapi.Deadline
+	return agent.link.Connected, settled && gone
 }
 
 // write brings the Cluster's status to what is known: the last report, with

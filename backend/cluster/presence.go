@@ -38,8 +38,9 @@ const (
 
 // Links knows which of our agents are connected.
 type Links interface {
-	// Connected tells whether the agent has a link; settled, whether the hub has
-	// run long enough for every living agent to have come back.
+	// Connected tells whether the agent has a link; settled, whether a living
+	// agent would have come back by now, to a hub that started or from a link
+	// that broke.
 	Connected(cluster string) (connected, settled bool)
 }
 
@@ -92,7 +93,7 @@ func (p *presences) Present(ctx context.Context, c *clusterv1alpha1.Cluster) (bo
 		case connected:
 			return true, "the agent"
 		case !settled:
-			return true, "the agent, which may still come back after the hub's restart,"
+			return true, "the agent, which may still come back,"
 		}
 		return false, "the agent is not connected"
 	}

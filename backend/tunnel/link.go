@@ -37,7 +37,7 @@ type Liveness interface {
 	// Beat says that the agent has been heard. It does not block.
 	Beat(cluster string)
 	// Lost says that the link is gone, and why.
-	Lost(cluster string, why string)
+	Lost(cluster string, why string, stopped bool)
 }
 
 // Store is where the link reads Works and Clusters: a cache of the hub's API.
@@ -416,7 +416,7 @@ func (l *Link) leave(s *session, why string) {
 	}
 	l.mu.Unlock()
 	if current {
-		l.options.Liveness.Lost(s.cluster, why)
+		l.options.Liveness.Lost(s.cluster, why, s.stopped())
 	}
 }
 

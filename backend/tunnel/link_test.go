@@ -79,7 +79,7 @@ func (l *liveness) Beat(string) {
 	l.beats++
 }
 
-func (l *liveness) Lost(cluster, why string) { l.note("lost " + cluster + ": " + why) }
+func (l *liveness) Lost(cluster, why string, _ bool) { l.note("lost " + cluster + ": " + why) }
 
 func (l *liveness) note(event string) {
 	l.mu.Lock()

@@ -320,8 +320,11 @@ func (s *session) reason(err error) string {
 		s.why = "no frame in time"
 	case errors.As(err, &closed):
 		s.why = "closed by the agent"
-		if closed.Code == websocket.CloseAbnormalClosure {
+		switch closed.Code {
+		case websocket.CloseAbnormalClosure:
 			s.why = "the connection broke off"
+		case websocket.CloseGoingAway:
+			s.why = whyStopped
 		}
 	default:
 		var malformed *agentapi.MalformedError
@@ -332,6 +335,16 @@ func (s *session) reason(err error) string {
 	}
 	return s.why
 }
+
+// stopped tells that the agent said goodbye because it stops.
+func (s *session) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why == whyStopped
+}
+
+// whyStopped is the reason of a session whose agent ends.
+const whyStopped = "the agent stopped"
 
 func holds(work *workv1alpha1.Work) bool {
 	for _, f := range work.Finalizers {
