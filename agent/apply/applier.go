@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"muster.dev/muster/agent/interpret"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
@@ -30,6 +31,8 @@ type Applier struct {
 	metadata metadata.Interface
 	mapper   *mapper
 	clock    clock.PassiveClock
+
+	interpreter *interpret.Interpreter
 
 	mu       sync.Mutex
 	watching context.Context // that of Watch; nil before
@@ -49,9 +52,18 @@ type workMemo struct {
 	work types.NamespacedName
 }
 
+// Option changes what an Applier works with.
+type Option func(*Applier)
+
+// WithInterpreter lets an interpreter judge the objects. Default:
+// interpret.Native().
+func WithInterpreter(i *interpret.Interpreter) Option {
+	return func(a *Applier) { a.interpreter = i }
+}
+
 // New returns an applier for the member that cfg reaches. It does not connect.
 // The configuration is copied; its rate limits are lifted.
-func New(cfg *rest.Config) (*Applier, error) {
+func New(cfg *rest.Config, options ...Option) (*Applier, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.RateLimiter = -1, nil
 	client, err := dynamic.NewForConfig(cfg)
@@ -66,13 +78,18 @@ func New(cfg *rest.Config) (*Applier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery client of the member: %w", err)
 	}
-	return newApplier(client, objects, disc), nil
+	a := newApplier(client, objects, disc)
+	for _, option := range options {
+		option(a)
+	}
+	return a, nil
 }
 
 func newApplier(client dynamic.Interface, objects metadata.Interface, disc discovery.DiscoveryInterface) *Applier {
 	return &Applier{
 		client: client, metadata: objects, mapper: newMapper(disc, clock.RealClock{}), clock: clock.RealClock{},
-		watches: map[schema.GroupVersionResource]*kindWatch{}, memos: map[objectKey]workMemo{},
+		interpreter: interpret.Native(),
+		watches:     map[schema.GroupVersionResource]*kindWatch{}, memos: map[objectKey]workMemo{},
 	}
 }
 
