@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -302,6 +303,9 @@ func (c *Collector) take(s apiSurvey) bool {
 		c.status.KubernetesVersion = s.version
 	}
 	enablements := APIEnablements(s.lists)
+	if len(enablements) == 0 && len(c.status.APIEnablements) > 0 && s.err != nil && apierrors.ReasonForError(s.err) == metav1.StatusReasonUnknown {
+		return false // nobody answered: Ready will say so, and what the API list was still stands
+	}
 	c.setCondition(CompleteCondition(enablements, s.err))
 	if len(enablements) == 0 || equality.Semantic.DeepEqual(c.status.APIEnablements, enablements) {
 		return false

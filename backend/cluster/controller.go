@@ -182,7 +182,7 @@ func (r *Reconciler) ensureFinalizer(_ context.Context, s *scope) (ctrl.Result, 
 
 func (r *Reconciler) ensureTaints(_ context.Context, s *scope) (ctrl.Result, error) {
 	ready := meta.FindStatusCondition(s.stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	wanted := readinessTaints(s.stored.Spec.Taints, ready)
+	wanted := readinessTaints(s.stored.Spec.Taints, ready, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	if !equality.Semantic.DeepEqual(wanted, s.stored.Spec.Taints) {
 		s.cluster.Spec.Taints = wanted
 		r.events.Eventf(s.stored, nil, corev1.EventTypeNormal, EventTaintCluster, "Taint", "the taints follow the cluster's readiness")
@@ -191,8 +191,9 @@ func (r *Reconciler) ensureTaints(_ context.Context, s *scope) (ctrl.Result, err
 }
 
 // readinessTaints are the taints of a Cluster with this Ready condition: ours by
-// the condition, the users' as they are (contract section 7.6).
-func readinessTaints(current []corev1.Taint, ready *metav1.Condition) []corev1.Taint {
+// the condition, the users' as they are (contract section 7.6). One that is new
+// carries the time.
+func readinessTaints(current []corev1.Taint, ready *metav1.Condition, now metav1.Time) []corev1.Taint {
 	wanted := clusterv1alpha1.TaintClusterNotReady
 	switch {
 	case ready != nil && ready.Status == metav1.ConditionTrue:
@@ -213,7 +214,7 @@ func readinessTaints(current []corev1.Taint, ready *metav1.Condition) []corev1.T
 		taints = append(taints, taint)
 	}
 	if wanted != "" {
-		taints = append(taints, corev1.Taint{Key: wanted, Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints, corev1.Taint{Key: wanted, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now})
 	}
 	return taints
 }

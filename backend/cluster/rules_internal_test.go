@@ -15,8 +15,10 @@ import (
 )
 
 func TestReadinessTaints(t *testing.T) {
-	notReady := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}
-	unreachable := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoSchedule}
+	now, earlier := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(500, 0))
+	old := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &earlier}
+	notReady := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now}
+	unreachable := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now}
 	cordon := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	evicting := corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoExecute} // a user's
 	ready := func(status metav1.ConditionStatus) *metav1.Condition { return &metav1.Condition{Status: status} }
@@ -29,6 +31,7 @@ func TestReadinessTaints(t *testing.T) {
 		"not ready":                 {nil, ready(metav1.ConditionFalse), []corev1.Taint{notReady}},
 		"unknown":                   {[]corev1.Taint{notReady}, ready(metav1.ConditionUnknown), []corev1.Taint{unreachable}},
 		"ready":                     {[]corev1.Taint{unreachable}, ready(metav1.ConditionTrue), nil},
+		"one that stays":            {[]corev1.Taint{old}, ready(metav1.ConditionFalse), []corev1.Taint{old}},
 		"both":                      {[]corev1.Taint{unreachable, notReady}, ready(metav1.ConditionTrue), nil},
 		"twice":                     {[]corev1.Taint{notReady, notReady}, nil, []corev1.Taint{notReady}},
 		"users' taints stay":        {[]corev1.Taint{cordon, notReady, evicting}, ready(metav1.ConditionTrue), []corev1.Taint{cordon, evicting}},
@@ -36,7 +39,7 @@ func TestReadinessTaints(t *testing.T) {
 		"a user's does not replace": {[]corev1.Taint{evicting}, nil, []corev1.Taint{evicting, notReady}},
 	}
 	for name, test := range tests {
-		if diff := cmp.Diff(test.want, readinessTaints(test.current, test.ready)); diff != "" {
+		if diff := cmp.Diff(test.want, readinessTaints(test.current, test.ready, now)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -127,7 +127,7 @@ func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 		}
 		errs = append(errs, labelValue(taint.Value, at.Child("value"))...)
 		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
-			errs = append(errs, field.Invalid(at.Child("effect"), taint.Effect, "must be NoSchedule or NoExecute"))
+			errs = append(errs, field.NotSupported(at.Child("effect"), taint.Effect, []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}))
 		}
 		if id := (identity{taint.Key, taint.Effect}); seen[id] {
 			errs = append(errs, field.Duplicate(at, fmt.Sprintf("%s:%s", taint.Key, taint.Effect)))
