@@ -165,6 +165,9 @@ func (e *editor) patchYAML(path, document string, operations []policyv1alpha1.Fi
 	if err != nil {
 		return "", invalid
 	}
+	if string(asJSON) == "null" {
+		return "", e.refuse(path, "put {} there on the hub, so that there is something to change", "the document at %s is empty", path)
+	}
 	patched, err := e.patchText(path, asJSON, operations)
 	if err != nil {
 		return "", err
@@ -178,28 +181,31 @@ func (e *editor) patchYAML(path, document string, operations []policyv1alpha1.Fi
 
 // patchJSON applies one operation of RFC 6902.
 func patchJSON(document []byte, operator policyv1alpha1.OverriderOperator, path string, value *apiextensionsv1.JSON) ([]byte, error) {
-	operation := map[string]any{"op": operator, "path": path}
+	operation := jsonpatch.Operation{"op": quoted(string(operator)), "path": quoted(path)}
 	switch operator {
 	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:
-		operation["value"] = json.RawMessage("null")
+		given := json.RawMessage("null")
 		if value != nil && len(value.Raw) > 0 {
-			operation["value"] = json.RawMessage(value.Raw)
+			given = value.Raw
 		}
+		if !json.Valid(given) {
+			return nil, errors.New("the value is no JSON")
+		}
+		operation["value"] = &given
 	case policyv1alpha1.OverriderOpRemove:
 	default:
 		return nil, fmt.Errorf("there is no operator %q", operator)
 	}
-	encoded, err := json.Marshal([]any{operation})
+	return jsonpatch.Patch{operation}.Apply(document)
+}
+
+func quoted(text string) *json.RawMessage {
+	data, err := json.Marshal(text)
 	if err != nil {
-		return nil, errors.New("the value is no JSON")
+		panic(err) // a string always has a JSON form
 	}
-	patch, err := jsonpatch.DecodePatch(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("decode patch: %w", err)
-	}
-	options := jsonpatch.NewApplyOptions()
-	options.EscapeHTML = false
-	return patch.ApplyWithOptions(document, options)
+	raw := json.RawMessage(data)
+	return &raw
 }
 
 // refusePatch says what the object lacks for an operation.
