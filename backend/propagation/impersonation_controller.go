@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +21,6 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
-	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
 // Reasons of Events about the rights of the proxy (contract section 3.8).
@@ -37,7 +35,7 @@ const (
 // Cluster.
 type ImpersonationReconciler struct {
 	hub    client.Client
-	live   client.Reader
+	works  writer
 	events events.EventRecorder
 
 	mu   sync.Mutex
@@ -50,7 +48,7 @@ type ImpersonationReconciler struct {
 // NewImpersonationReconciler returns the reconciler. live reads from the API
 // itself.
 func NewImpersonationReconciler(hub client.Client, live client.Reader, recorder events.EventRecorder) *ImpersonationReconciler {
-	return &ImpersonationReconciler{hub: hub, live: live, events: recorder, kept: map[types.UID][sha256.Size]byte{}}
+	return &ImpersonationReconciler{hub: hub, works: writer{hub, live}, events: recorder, kept: map[types.UID][sha256.Size]byte{}}
 }
 
 // SetupWithManager starts the reconciler with the manager.
@@ -146,37 +144,14 @@ func (r *ImpersonationReconciler) Reconcile(ctx context.Context, request ctrl.Re
 	return ctrl.Result{}, nil
 }
 
-// ensure writes one Work. It is not ready while there is no namespace for it.
+// ensure writes one Work. It is not ready while there is no place for it.
 func (r *ImpersonationReconciler) ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, kind string, object client.Object) (ready bool, err error) {
-	wanted, err := clusterWork(cluster, object, kind)
+	wanted, err := clusterTask(cluster, object, kind)
 	if err != nil {
 		return false, err
 	}
-	var stored workv1alpha1.Work
-	if err := r.hub.Get(ctx, client.ObjectKeyFromObject(wanted), &stored); err == nil && stored.DeletionTimestamp == nil && sameTask(&stored, wanted) {
-		return true, nil // as it nearly always is when the hub starts again
-	}
-	err = r.hub.Create(ctx, wanted.DeepCopy())
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return false, nil
-	case !apierrors.IsAlreadyExists(err):
-		return false, err
-	}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &stored); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if stored.DeletionTimestamp != nil {
-		return false, nil
-	}
-	if sameTask(&stored, wanted) {
-		return true, nil
-	}
-	stored.Spec.Workload = wanted.Spec.Workload
-	stored.OwnerReferences = wanted.OwnerReferences
-	return true, r.hub.Update(ctx, &stored)
+	done, err := r.works.send(ctx, wanted)
+	return done != waiting && done != blocked, err
 }
 
 func digestOf(parts ...any) ([sha256.Size]byte, error) {
