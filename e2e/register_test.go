@@ -87,6 +87,10 @@ func TestPullRegisterAndUnregister(t *testing.T) {
 		return err == nil
 	})
 
+	awaitRow(t, admin(t, h), "who brought the cluster", func(e auditEntry) bool {
+		return e.Verb == "register" && e.Actor == "system:karmada:agent:west" && e.Via == "hub-api" && e.Source != "" && e.Outcome == "ok"
+	}, "name=west")
+
 	r := unregister(t, h, m, "west")
 	if r.code != 0 {
 		t.Fatalf("unregister: status %d\n%s%s", r.code, r.stdout, r.stderr)

@@ -53,7 +53,7 @@ type part interface {
 func newLive() *live.Hub {
 	hub := live.NewHub()
 	for topic, role := range map[string]access.Role{
-		"clusters": access.RoleViewer, "registrations": access.RoleViewer, "registrations/": access.RoleViewer,
+		"clusters": access.RoleViewer, "registrations": access.RoleViewer, "registrations/": access.RoleViewer, cluster.WorksTopics: access.RoleViewer,
 		token.Topic: access.RoleOperator, "audit": access.RoleViewer, "users": access.RoleAdmin,
 	} {
 		hub.Handle(topic, string(role))
@@ -91,7 +91,7 @@ func (a *App) newHub() (*hub, error) {
 	}
 	var clusters atomic.Pointer[cluster.Service]
 	liveness, err := cluster.SetupWithManager(manager, cluster.ControllerDeps{
-		Members: members, Purger: purger, Stages: h.registrations, Authorizer: a.authorizer, Admission: a.admission,
+		Members: members, Purger: purger, Stages: h.registrations, Audit: a.audit, Authorizer: a.authorizer, Admission: a.admission,
 		Changed: func(name string) {
 			if service := clusters.Load(); service != nil {
 				service.LinkChanged(name)

@@ -210,12 +210,11 @@ func (h *Handler) works(c *gin.Context) error {
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &from); err != nil {
 		return err
 	}
-	epoch, seq := h.service.Live.Seq(Topic)
 	found, err := h.service.Works(c.Request.Context(), c.Param("name"), limit, from.From)
 	if err != nil {
 		return err
 	}
-	page := httpapi.Page[Work]{Items: found.Works, Total: found.Total, Epoch: epoch, Seq: seq}
+	page := httpapi.Page[Work]{Items: found.Works, Total: found.Total, Epoch: found.Epoch, Seq: found.Seq}
 	if found.Next != "" {
 		page.Next = httpapi.EncodeCursor(worksCursor{From: found.Next})
 	}

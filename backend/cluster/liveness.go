@@ -18,6 +18,7 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -37,6 +38,7 @@ type Liveness struct {
 	hub     client.Client
 	live    client.Reader
 	stages  StageRecorder
+	audit   Auditor
 	changed func(cluster string)
 	barred  func(cluster string) bool
 	clock   clock.WithTicker
@@ -81,6 +83,8 @@ type LivenessDeps struct {
 	Live client.Reader
 	// Stages keeps the record of registrations.
 	Stages StageRecorder
+	// Audit records the Clusters that agents bring; nil: nothing is recorded.
+	Audit Auditor
 	// Changed is told of each change of a link or of a written status. It must
 	// not block.
 	Changed func(cluster string)
@@ -89,6 +93,14 @@ type LivenessDeps struct {
 	Barred func(cluster string) bool
 	// Clock is the real one unless a test says otherwise.
 	Clock clock.WithTicker
+}
+
+// noAudit is the Auditor that records nothing.
+type noAudit struct{}
+
+// Do implements Auditor.
+func (noAudit) Do(ctx context.Context, _ audit.Action, do func(ctx context.Context) error) error {
+	return do(ctx)
 }
 
 // livenessWorkers is how many Clusters are written at the same time when many
@@ -103,11 +115,14 @@ func NewLiveness(hub client.Client, deps LivenessDeps) *Liveness {
 	if deps.Changed == nil {
 		deps.Changed = func(string) {}
 	}
+	if deps.Audit == nil {
+		deps.Audit = noAudit{}
+	}
 	if deps.Barred == nil {
 		deps.Barred = func(string) bool { return false }
 	}
 	return &Liveness{
-		hub: hub, live: deps.Live, stages: deps.Stages, changed: deps.Changed, barred: deps.Barred, clock: deps.Clock,
+		hub: hub, live: deps.Live, stages: deps.Stages, audit: deps.Audit, changed: deps.Changed, barred: deps.Barred, clock: deps.Clock,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "liveness", Clock: deps.Clock}),
 		wake: make(chan struct{}, 1), agents: map[string]*agentState{},

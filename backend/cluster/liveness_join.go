@@ -14,8 +14,11 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/agentapi"
+	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 )
@@ -31,7 +34,7 @@ func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello,
 	}
 	var uid types.UID
 	err := retryConflict(ctx, func(ctx context.Context) (err error) {
-		uid, err = l.ensure(ctx, cluster, h)
+		uid, err = l.ensure(ctx, cluster, h, source)
 		return err
 	})
 	if refusal, ok := fault.As(err); ok {
@@ -66,7 +69,7 @@ func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello,
 }
 
 // ensure creates or updates the Cluster and returns its UID.
-func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello) (types.UID, error) {
+func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello, source string) (types.UID, error) {
 	var stored clusterv1alpha1.Cluster
 	err := l.live.Get(ctx, client.ObjectKey{Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
@@ -76,7 +79,10 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello) (t
 		}
 		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 		describe(made, h)
-		if err := sameClusterFault(l.hub.Create(ctx, made)); err != nil {
+		// The hub writes it, the agent asked for it.
+		asked := access.WithActor(ctx, access.Actor{Name: apis.AgentUserPrefix + name, Source: source, Via: access.ViaHubAPI})
+		action := audit.Action{Verb: "register", Kind: clusterv1alpha1.ResourceKindCluster, Name: name, Detail: map[string]string{"agent": h.AgentVersion}}
+		if err := l.audit.Do(asked, action, func(ctx context.Context) error { return sameClusterFault(l.hub.Create(ctx, made)) }); err != nil {
 			return "", err
 		}
 		return made.UID, l.awaitCached(ctx, name)

@@ -38,6 +38,7 @@ const (
 type Publisher interface {
 	Publish(topic string, event live.Event)
 	Seq(topic string) (epoch string, seq uint64)
+	Wanted(topic string) bool
 }
 
 // RegistrationOptions are what Registrations works with.

@@ -128,6 +128,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("follow clusters: %w", err)
 	}
+	if err := s.followWorks(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-s.Registrations.loaded:
 		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
@@ -313,39 +316,6 @@ func (s *Service) Get(ctx context.Context, name string) (Detail, error) {
 		detail.Works.count(&works.Items[i])
 	}
 	return detail, nil
-}
-
-// WorksPage is one page of a cluster's works; Next continues, empty at the end.
-type WorksPage struct {
-	Works []Work
-	Next  string
-	Total int
-}
-
-// Works lists what the hub keeps in a member, as the actor may see it.
-func (s *Service) Works(ctx context.Context, name string, limit int, from string) (WorksPage, error) {
-	hub, err := s.as(ctx, access.RoleViewer)
-	if err != nil {
-		return WorksPage{}, err
-	}
-	if _, err := s.find(ctx, name); err != nil {
-		return WorksPage{}, err
-	}
-	var works workv1alpha1.WorkList
-	err = hub.List(ctx, &works, client.InNamespace(apis.ExecutionSpace(name)), client.Limit(int64(limit)), client.Continue(from))
-	if err != nil {
-		return WorksPage{}, fmt.Errorf("list works of %s: %w", name, kube.Fault(err))
-	}
-	page := WorksPage{Works: make([]Work, 0, len(works.Items)), Next: works.Continue}
-	for i := range works.Items {
-		page.Works = append(page.Works, workFromObject(&works.Items[i]))
-	}
-	var counted workv1alpha1.WorkList
-	if err := s.Cache.List(ctx, &counted, client.InNamespace(apis.ExecutionSpace(name)), client.UnsafeDisableDeepCopy); err == nil {
-		page.Total = len(counted.Items)
-	}
-	page.Total = max(page.Total, len(page.Works))
-	return page, nil
 }
 
 // as is the hub API as the actor of ctx, who must have a role.

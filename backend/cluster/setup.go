@@ -26,6 +26,8 @@ type ControllerDeps struct {
 	Purger Purger
 	// Stages keeps the record of registrations.
 	Stages StageRecorder
+	// Audit records the Clusters that agents bring.
+	Audit Auditor
 	// Authorizer and Admission are those given to the hub API; they see the hub's
 	// objects once the manager's cache is filled.
 	Authorizer *Authorizer
@@ -49,7 +51,7 @@ func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*Liveness, error) {
 	revocations := NewRevocations(hub, live)
 	facts := NewHubFacts(hub, live, revocations)
 	var reconciler *Reconciler
-	liveness := NewLiveness(hub, LivenessDeps{Live: live, Stages: d.Stages, Clock: d.Clock, Barred: revocations.Barred, Changed: func(cluster string) {
+	liveness := NewLiveness(hub, LivenessDeps{Live: live, Stages: d.Stages, Audit: d.Audit, Clock: d.Clock, Barred: revocations.Barred, Changed: func(cluster string) {
 		reconciler.Poke(cluster)
 		if d.Changed != nil {
 			d.Changed(cluster)

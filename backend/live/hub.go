@@ -98,11 +98,25 @@ func (h *Hub) Publish(name string, event Event) {
 	}
 }
 
+// Wanted tells whether somebody reads a topic below a prefix, or has been given
+// a page of it lately: publishing to any other would be work for nobody.
+func (h *Hub) Wanted(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open[name] != nil
+}
+
 // Seq returns where a topic stands; REST puts it on pages so that a client
-// knows which messages a page already holds.
+// knows which messages a page already holds. From then on a topic below a prefix
+// is wanted.
 func (h *Hub) Seq(name string) (epoch string, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if strings.Contains(name, "/") {
+		current := h.topic(name)
+		current.touched = time.Now()
+		return h.epoch, current.seq
+	}
 	if current := h.open[name]; current != nil {
 		return h.epoch, current.seq
 	}
