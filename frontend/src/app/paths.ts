@@ -1,8 +1,29 @@
+/** What names a policy: the resource's plural, the namespace if it has one, and the name. */
+export interface PolicyAt {
+  resource: string;
+  namespace?: string;
+  name: string;
+}
+
+function policyKey({ resource, namespace, name }: PolicyAt): string {
+  return [resource, namespace || '-', name].map(encodeURIComponent).join('/');
+}
+
 /** Every address inside the dashboard. */
 export const paths = {
   clusters: () => '/clusters',
   cluster: (name: string) => `/clusters/${encodeURIComponent(name)}`,
   addCluster: () => '/add-cluster',
+  workloads: () => '/workloads',
+  workload: ({ apiVersion, kind, namespace, name }: { apiVersion: string; kind: string; namespace?: string; name: string }) => {
+    const [version = '', group = 'core'] = apiVersion.split('/').reverse();
+    return `/workloads/${[group, version, kind, namespace || '-', name].map(encodeURIComponent).join('/')}`;
+  },
+  policies: () => '/policies',
+  policy: (at: PolicyAt) => `/policies/${policyKey(at)}`,
+  editPolicy: (at: PolicyAt) => `/policies/${policyKey(at)}/edit`,
+  policyGallery: () => '/policies/new',
+  newPolicy: (resource: string) => `/policies/new/${encodeURIComponent(resource)}`,
   waiting: () => '/waiting',
   registration: (id: string) => `/waiting/${encodeURIComponent(id)}`,
   tokens: () => '/tokens',
@@ -17,6 +38,13 @@ export const patterns = {
   clusters: '/clusters',
   cluster: '/clusters/:name',
   addCluster: '/add-cluster',
+  workloads: '/workloads',
+  workload: '/workloads/:group/:version/:kind/:namespace/:name',
+  policies: '/policies',
+  policyGallery: '/policies/new',
+  newPolicy: '/policies/new/:resource',
+  policy: '/policies/:resource/:namespace/:name',
+  editPolicy: '/policies/:resource/:namespace/:name/edit',
   waiting: '/waiting',
   registration: '/waiting/:id',
   tokens: '/tokens',

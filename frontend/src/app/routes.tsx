@@ -9,6 +9,12 @@ import { appWords } from './words';
 const clusterListPage = () => import('@/features/cluster/ClusterListPage');
 const ClusterListPage = lazy(clusterListPage);
 const ClusterPage = lazy(() => import('@/features/cluster/ClusterPage'));
+const WorkloadListPage = lazy(() => import('@/features/workload/WorkloadListPage'));
+const WorkloadPage = lazy(() => import('@/features/workload/WorkloadPage'));
+const PolicyListPage = lazy(() => import('@/features/policy/PolicyListPage'));
+const PolicyPage = lazy(() => import('@/features/policy/PolicyPage'));
+const PolicyEditorPage = lazy(() => import('@/features/policy/PolicyEditorPage'));
+const GalleryPage = lazy(() => import('@/features/policy/GalleryPage'));
 const AddClusterPage = lazy(() => import('@/features/registration/AddClusterPage'));
 const RegistrationPage = lazy(() => import('@/features/registration/RegistrationPage'));
 const WaitingPage = lazy(() => import('@/features/registration/WaitingPage'));
@@ -17,6 +23,10 @@ const AuditPage = lazy(() => import('@/features/audit/AuditPage'));
 const UserListPage = lazy(() => import('@/features/user/UserListPage'));
 const SessionListPage = lazy(() => import('@/features/session/SessionListPage'));
 const SettingsPage = lazy(() => import('@/features/setting/SettingsPage'));
+
+// Types, not interfaces: the router takes records.
+type WorkloadAddress = { group: string; version: string; kind: string; namespace: string; name: string };
+type PolicyAddress = { resource: string; namespace: string; name: string };
 
 /** Loads the page that most visits begin with while the session is still being asked for. */
 export function preload(path: string): void {
@@ -31,6 +41,13 @@ export function Routes() {
         <Route path={patterns.clusters} component={ClusterListPage} />
         <Route<{ name: string }> path={patterns.cluster}>{({ name }) => <ClusterPage key={name} name={name} />}</Route>
         <Route path={patterns.addCluster} component={AddClusterPage} />
+        <Route path={patterns.workloads} component={WorkloadListPage} />
+        <Route<WorkloadAddress> path={patterns.workload}>{(at) => <WorkloadPage key={Object.values(at).join('/')} {...at} />}</Route>
+        <Route path={patterns.policies} component={PolicyListPage} />
+        <Route path={patterns.policyGallery} component={GalleryPage} />
+        <Route<{ resource: string }> path={patterns.newPolicy}>{({ resource }) => <PolicyEditorPage key={resource} resource={resource} />}</Route>
+        <Route<PolicyAddress> path={patterns.policy}>{(at) => <PolicyPage key={Object.values(at).join('/')} {...at} />}</Route>
+        <Route<PolicyAddress> path={patterns.editPolicy}>{(at) => <PolicyEditorPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route path={patterns.waiting} component={WaitingPage} />
         <Route<{ id: string }> path={patterns.registration}>{({ id }) => <RegistrationPage key={id} id={id} />}</Route>
         <Route path={patterns.tokens} component={TokenListPage} />

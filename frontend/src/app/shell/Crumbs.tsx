@@ -1,6 +1,7 @@
 import { Link, useLocation } from 'wouter';
 import { useWords } from '@/shared/hooks/useWords';
 import { paths } from '../paths';
+import { type AppWords } from '../words.en';
 import { appWords } from '../words';
 import styles from './Crumbs.module.css';
 
@@ -8,10 +9,12 @@ import styles from './Crumbs.module.css';
 export function Crumbs() {
   const words = useWords(appWords);
   const [location] = useLocation();
-  const [first = '', second] = location.split('/').filter(Boolean);
+  const [first = '', second, ...deeper] = location.split('/').filter(Boolean);
   const sections: Record<string, [label: string, href: string]> = {
     clusters: [words.clusters, paths.clusters()],
     'add-cluster': [words.clusters, paths.clusters()],
+    workloads: [words.workloads, paths.workloads()],
+    policies: [words.policies, paths.policies()],
     waiting: [words.waiting, paths.waiting()],
     tokens: [words.tokens, paths.tokens()],
     audit: [words.audit, paths.audit()],
@@ -20,10 +23,18 @@ export function Crumbs() {
     settings: [words.settings, paths.settings()],
   };
   const section = sections[first];
-  const rest = first === 'add-cluster' || (first === 'waiting' && second) ? words.addCluster : second && decodeURIComponent(second);
+  const rest = objectOf(words, first, second, deeper);
   return (
     <nav className={styles['crumbs']} aria-label="Breadcrumb">
       {section && (rest ? <><Link href={section[1]}>{section[0]}</Link><span aria-hidden="true"> / </span><span aria-current="page">{rest}</span></> : <span aria-current="page">{section[0]}</span>)}
     </nav>
   );
+}
+
+/** What the page is about, below its section: most objects are named by the second part, those of many kinds by the last. */
+function objectOf(words: AppWords, first: string, second: string | undefined, deeper: string[]): string | undefined {
+  if (first === 'add-cluster' || (first === 'waiting' && second)) return words.addCluster;
+  if (first === 'policies' && second === 'new') return words.newPolicy;
+  const name = first === 'policies' ? deeper[1] : first === 'workloads' ? deeper[3] : second;
+  return name && decodeURIComponent(name);
 }

@@ -2,8 +2,10 @@ import IconDots from '@tabler/icons-react/dist/esm/icons/IconDots.mjs';
 import IconHistory from '@tabler/icons-react/dist/esm/icons/IconHistory.mjs';
 import IconHourglass from '@tabler/icons-react/dist/esm/icons/IconHourglass.mjs';
 import IconKey from '@tabler/icons-react/dist/esm/icons/IconKey.mjs';
+import IconRoute2 from '@tabler/icons-react/dist/esm/icons/IconRoute2.mjs';
 import IconServer2 from '@tabler/icons-react/dist/esm/icons/IconServer2.mjs';
 import IconSettings from '@tabler/icons-react/dist/esm/icons/IconSettings.mjs';
+import IconStack2 from '@tabler/icons-react/dist/esm/icons/IconStack2.mjs';
 import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
@@ -38,6 +40,8 @@ function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   return {
     first: [
       { href: paths.clusters(), label: words.clusters, icon: IconServer2 },
+      { href: paths.workloads(), label: words.workloads, icon: IconStack2 },
+      { href: paths.policies(), label: words.policies, icon: IconRoute2 },
       // Joining is for operators; others would see refusals only.
       ...(operator ? [
         { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
@@ -62,19 +66,21 @@ export function Rail() {
   );
 }
 
-/** The navigation below, at phone width: three places and the rest behind More. */
+/** The navigation below, at phone width: three places and the rest behind More. Whoever may not let clusters in looks at workloads. */
 export function BottomBar() {
   const words = useWords(appWords);
   const { first, second } = useEntries(words);
   const [open, setOpen] = useState(false);
-  const short = first.map((entry) => (entry.href === paths.tokens() ? { ...entry, label: words.tokensShort } : entry));
+  const third = first.some((entry) => entry.href === paths.waiting()) ? paths.waiting() : paths.workloads();
+  const near = [paths.clusters(), paths.policies(), third].flatMap((href) => first.filter((entry) => entry.href === href));
+  const rest = [...first.filter((entry) => !near.includes(entry)), ...second];
   return (
     <nav className={styles['bottom']} aria-label={words.main}>
-      {short.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
+      {near.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
       <button type="button" className={styles['link']} aria-expanded={open} onClick={() => setOpen(true)}>
         <IconDots size={20} stroke={1.75} /><span>{words.more}</span>
       </button>
-      {open && <Suspense><MoreSheet links={second} onClose={() => setOpen(false)} /></Suspense>}
+      {open && <Suspense><MoreSheet links={rest} onClose={() => setOpen(false)} /></Suspense>}
     </nav>
   );
 }

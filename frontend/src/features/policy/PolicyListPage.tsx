@@ -1,0 +1,1 @@
+export default function PolicyListPage() { return <div className="page" />; }
