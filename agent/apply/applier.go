@@ -96,52 +96,56 @@ func newApplier(client dynamic.Interface, objects metadata.Interface, disc disco
 // Apply makes the member's objects what a Work says and returns the Work's new
 // status: the conditions Dispatching and Applied, whose times are kept from the
 // Work's status where nothing has turned, and an entry for each manifest that the
-// member holds for us. The error is not nil if something was not applied and is
-// worth trying again; the status is filled in all the same. A suspended Work is
-// only looked at. The Work is not changed.
+// member holds for us. What could not be interpreted is said in the condition
+// Degraded, which is absent as long as there was no such trouble; the entry then
+// keeps the status it had. The error is not nil if something was not applied, or
+// not interpreted, and is worth trying again; the status is filled in all the
+// same. A suspended Work is only looked at. The Work is not changed.
 func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alpha1.WorkStatus, error) {
 	status := workv1alpha1.WorkStatus{Conditions: slices.Clone(work.Status.Conditions)}
 	suspended := ptr.Deref(work.Spec.SuspendDispatching, false)
-	var errs []error
+	var failed []error
+	var troubled troubles
 	for i := range work.Spec.Workload.Manifests {
 		desired, err := wanted(work, i)
 		if err != nil {
-			errs = append(errs, err)
+			failed = append(failed, err)
 			continue
 		}
 		observed, err := a.applyManifest(ctx, work, desired, suspended)
 		if err != nil {
-			errs = append(errs, err)
+			failed = append(failed, err)
 		}
 		if observed != nil && managed(observed) {
-			status.ManifestStatuses = append(status.ManifestStatuses, workv1alpha1.ManifestStatus{
-				Identifier: identifier(desired, i), Status: Reflect(observed), Health: Health(observed)})
+			status.ManifestStatuses = append(status.ManifestStatuses, a.interpret(ctx, work, observed, identifier(desired, i), &troubled))
 		}
 	}
-	err := errors.Join(errs...)
+	err := errors.Join(failed...)
 	a.setConditions(&status, work, suspended, err)
-	return status, err
+	a.setDegraded(&status, work, troubled)
+	return status, errors.Join(err, troubled.join())
 }
 
 func (a *Applier) setConditions(status *workv1alpha1.WorkStatus, work *workv1alpha1.Work, suspended bool, err error) {
-	set := func(c metav1.Condition) {
-		c.ObservedGeneration = work.Generation
-		c.LastTransitionTime = metav1.NewTime(a.clock.Now()).Rfc3339Copy()
-		meta.SetStatusCondition(&status.Conditions, c)
-	}
 	if suspended {
-		set(metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonSuspendDispatching,
+		a.set(status, work, metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonSuspendDispatching,
 			Message: "Dispatching is suspended; what was applied before stays."})
 		return
 	}
-	set(metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonDispatching,
+	a.set(status, work, metav1.Condition{Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonDispatching,
 		Message: "The manifests are sent to the cluster."})
 	if err != nil {
-		set(metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonAppliedFailed, Message: brief(err)})
+		a.set(status, work, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonAppliedFailed, Message: brief(err)})
 		return
 	}
-	set(metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful,
+	a.set(status, work, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful,
 		Message: "All manifests are applied."})
+}
+
+func (a *Applier) set(status *workv1alpha1.WorkStatus, work *workv1alpha1.Work, c metav1.Condition) {
+	c.ObservedGeneration = work.Generation
+	c.LastTransitionTime = metav1.NewTime(a.clock.Now()).Rfc3339Copy()
+	meta.SetStatusCondition(&status.Conditions, c)
 }
 
 // brief bounds what goes into a condition.
@@ -162,7 +166,7 @@ func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, de
 		return nil, fmt.Errorf("%s: %w", title(desired), err)
 	}
 	key := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
-	a.use(mapping.Resource, key)
+	a.use(mapping.Resource, desired.GroupVersionKind(), key)
 	target := target{Applier: a, resource: mapping.Resource, api: a.client.Resource(mapping.Resource), desired: desired, work: key}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		if desired.GetNamespace() == "" {
@@ -202,16 +206,22 @@ const attempts = 4
 
 func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) {
 	key := objectKey{t.resource, t.desired.GetNamespace(), t.desired.GetName()}
+	retain := func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return t.interpreter.Retain(ctx, desired, observed)
+	}
 	var err error
 	for try := range attempts {
-		var observed, written *unstructured.Unstructured
+		var observed, merged, written *unstructured.Unstructured
 		if observed, err = t.read(ctx, try > 0); err != nil {
 			return nil, err
 		}
 		t.mu.Lock()
 		last := t.memos[key].memo
 		t.mu.Unlock()
-		what, merged := decide(t.desired, observed, last)
+		var what action
+		if what, merged, err = decide(t.desired, observed, last, retain); err != nil {
+			return observed, err
+		}
 		switch what {
 		case nothing:
 			t.remember(key, observed)

@@ -24,27 +24,33 @@ const (
 )
 
 // decide compares what a Work wants with what the member has (nil if nothing).
-// For update it also returns the object to send.
-func decide(desired, observed *unstructured.Unstructured, last memo) (action, *unstructured.Unstructured) {
+// For update it also returns the object to send, which retain makes of the two.
+func decide(desired, observed *unstructured.Unstructured, last memo, retain retainer) (action, *unstructured.Unstructured, error) {
 	if observed == nil {
-		return create, nil
+		return create, nil, nil
 	}
 	overwrite := desired.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation] == workv1alpha1.ConflictResolutionOverwrite
 	if !managed(observed) && !overwrite {
-		return conflict, nil
+		return conflict, nil, nil
 	}
 	if observed.GetDeletionTimestamp() != nil {
-		return wait, nil
+		return wait, nil, nil
 	}
 	if managed(observed) && last == remember(desired, observed) {
-		return nothing, nil
+		return nothing, nil, nil
 	}
-	merged := Retain(desired, observed)
+	merged, err := retain(desired, observed)
+	if err != nil {
+		return nothing, nil, err
+	}
 	if managed(observed) && equal(merged, observed) {
-		return nothing, nil
+		return nothing, nil, nil
 	}
-	return update, merged
+	return update, merged, nil
 }
+
+// retainer returns desired with what belongs to the member.
+type retainer func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
 func equal(a, b *unstructured.Unstructured) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()

@@ -7,8 +7,10 @@
 // says "overwrite"; a namespace or CRD of ours that meanwhile holds objects of
 // others is kept when its Work goes.
 //
-// Decisions are pure functions on objects: decide, Retain, Reflect and Health;
-// what is pruned before a comparison is in package apis/work/manifest. Applier carries them out.
+// What is done to an object is decided by a pure function, decide; what of it
+// belongs to the member, which status is reported and whether it is healthy says
+// package interpret; what is pruned before a comparison is in package
+// apis/work/manifest. Applier carries the decisions out.
 //
 //	Apply(work) ──► for each manifest: observed = watch cache or GET
 //	                  absent ──► create

@@ -20,7 +20,8 @@ import (
 // kindWatch is the watch on our objects of one kind. It runs as long as a Work
 // uses the kind.
 type kindWatch struct {
-	informer cache.SharedIndexInformer // nil until Watch is called
+	kinds    map[schema.GroupVersionKind]struct{} // as the Works call it
+	informer cache.SharedIndexInformer            // nil until Watch is called
 	stop     context.CancelFunc
 	users    map[types.NamespacedName]struct{} // Works
 }
@@ -36,6 +37,8 @@ func (a *Applier) Watch(ctx context.Context, notify func(workNamespace, workName
 		return errors.New("watch the member: already watching")
 	}
 	a.watching, a.notify = ctx, notify
+	stop := a.interpreter.OnChange(a.reinterpret)
+	defer stop()
 	for resource, w := range a.watches {
 		a.run(resource, w)
 	}
@@ -48,16 +51,16 @@ func (a *Applier) Watch(ctx context.Context, notify func(workNamespace, workName
 }
 
 // use notes that a Work has objects of a kind, which is watched from then on.
-func (a *Applier) use(resource schema.GroupVersionResource, work types.NamespacedName) {
+func (a *Applier) use(resource schema.GroupVersionResource, kind schema.GroupVersionKind, work types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w, ok := a.watches[resource]
 	if !ok {
-		w = &kindWatch{users: map[types.NamespacedName]struct{}{}}
+		w = &kindWatch{kinds: map[schema.GroupVersionKind]struct{}{}, users: map[types.NamespacedName]struct{}{}}
 		a.watches[resource] = w
 		a.run(resource, w)
 	}
-	w.users[work] = struct{}{}
+	w.kinds[kind], w.users[work] = struct{}{}, struct{}{}
 }
 
 // run starts a watch if watching has begun. The lock is held.

@@ -153,6 +153,10 @@ func (w *Worker) Deliver(f *agentapi.Work) error {
 		if f.Revision < old.revision {
 			return nil
 		}
+		work.Status.ManifestStatuses = old.work.Status.ManifestStatuses
+		if old.acked != nil {
+			work.Status.ManifestStatuses = old.acked.ManifestStatuses
+		}
 		d.done = old.done && f.Op == agentapi.OpRemove
 	}
 	w.works[f.Name] = d
@@ -273,12 +277,25 @@ func (w *Worker) carryOut(ctx context.Context, name string, d *delivered) error 
 		w.ack(name, d, nil)
 		return nil
 	}
-	status, err := w.applier.Apply(ctx, d.work)
+	status, err := w.applier.Apply(ctx, w.current(d))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	w.ack(name, d, &status)
 	return err
+}
+
+// current returns the Work of a delivery with the statuses last told of it: they
+// stay where an object cannot be interpreted for the moment.
+func (w *Worker) current(d *delivered) *workv1alpha1.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.acked == nil {
+		return d.work
+	}
+	work := *d.work
+	work.Status.ManifestStatuses = d.acked.ManifestStatuses
+	return &work
 }
 
 // ack puts what became of a Work into the outbox, unless the hub has been told

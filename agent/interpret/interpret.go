@@ -3,11 +3,14 @@ package interpret
 import (
 	"context"
 	"log/slog"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/agent/interpret/native"
 	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -24,27 +27,28 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Sandbox says how Lua children are started.
-type Sandbox struct{}
-
-// OwnSandbox runs scripts in children made of the running binary, whose main
-// function must begin with RunSandboxIfAsked.
-func OwnSandbox() *Sandbox { return &Sandbox{} }
-
-// RunSandboxIfAsked turns the process into a Lua child if it was started as one,
-// and does not return then. It is the first call of main.
-func RunSandboxIfAsked() {}
-
 // Operation is one question.
 type Operation = configv1alpha1.InterpreterOperation
 
 // Interpreter answers questions about objects by their kind. Its methods may be
 // called side by side and never change their arguments.
-type Interpreter struct{}
+type Interpreter struct {
+	log   *slog.Logger
+	fed   *feeding
+	mu    sync.RWMutex
+	rules rules
+	next  int // key of the next listener
+	heard map[int]func(affects func(schema.GroupVersionKind) bool)
+}
 
 // New returns an interpreter. It starts nothing before a script is due; Close
 // ends what it has started.
-func New(o Options) *Interpreter { return &Interpreter{} }
+func New(o Options) *Interpreter {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Interpreter{log: o.Log, fed: newFeeding(o.Fed), heard: map[int]func(func(schema.GroupVersionKind) bool){}}
+}
 
 // Native returns an interpreter of native kinds only.
 func Native() *Interpreter { return New(Options{}) }
@@ -52,51 +56,116 @@ func Native() *Interpreter { return New(Options{}) }
 // Close ends the Lua children. Questions that need them fail from then on.
 func (i *Interpreter) Close() {}
 
-// SetCustomizations replaces the customizations.
-func (i *Interpreter) SetCustomizations(list []configv1alpha1.ResourceInterpreterCustomization) {}
+// ask puts a question to the rule in charge. known is false if the native rules
+// are.
+func (i *Interpreter) ask(ctx context.Context, q *question) (a *answer, known bool, err error) {
+	if err := i.fed.wait(ctx); err != nil {
+		return nil, true, err
+	}
+	i.mu.RLock()
+	r := i.rules.find(q.operation, q.object.GroupVersionKind())
+	i.mu.RUnlock()
+	if r == nil {
+		return nil, false, nil
+	}
+	a, err = r.ask(ctx, q)
+	return a, true, err
+}
 
-// SetWebhooks replaces the webhook configurations.
-func (i *Interpreter) SetWebhooks(list []configv1alpha1.ResourceInterpreterWebhookConfiguration) {}
-
-// OnChange calls changed whenever kinds may be interpreted in another way than
-// before; affects says which. It must not block. The returned function ends it.
-func (i *Interpreter) OnChange(changed func(affects func(schema.GroupVersionKind) bool)) (stop func()) {
-	return func() {}
+// native words an error of the native rules.
+func nativeError(q *question, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Source: "the rules of Muster", Operation: q.operation, Object: describe(q.object), Reason: err.Error(),
+		Fix: "correct the object, its kind has other fields"}
 }
 
 // Replicas returns how many replicas an object has and what one of them needs.
 // workload is false if its kind has no replicas.
 func (i *Interpreter) Replicas(ctx context.Context, o *unstructured.Unstructured) (n int32, need *workv1alpha2.ReplicaRequirements, workload bool, err error) {
-	return 0, nil, false, nil
+	q := &question{operation: configv1alpha1.InterpreterOperationInterpretReplica, object: o}
+	a, known, err := i.ask(ctx, q)
+	switch {
+	case err != nil:
+		return 0, nil, true, err
+	case known:
+		return a.replicas, a.need, true, nil
+	}
+	n, need, workload, err = native.Replicas(o)
+	return n, need, workload, nativeError(q, err)
 }
 
 // Components returns the parts of an object of a kind with several pod
 // templates. known is false if its kind has none.
 func (i *Interpreter) Components(ctx context.Context, o *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error) {
-	return nil, false, nil
+	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretComponent, object: o})
+	if err != nil || !known {
+		return nil, known, err
+	}
+	return a.components, true, nil
 }
 
 // Revise returns the object with another number of replicas; a Job's are its
 // parallelism. An object of a kind without replicas is returned as it is.
 func (i *Interpreter) Revise(ctx context.Context, o *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-	return o.DeepCopy(), nil
+	q := &question{operation: configv1alpha1.InterpreterOperationReviseReplica, object: o, replicas: replicas}
+	a, known, err := i.ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case known:
+		return a.object, nil
+	}
+	revised, _, err := native.Revise(o, replicas)
+	return revised, nativeError(q, err)
 }
 
 // Retain returns the object to update a member with: desired, and of observed
-// what belongs to the member.
+// what belongs to the member. Whatever the rule of the kind says, both are the
+// same object, with the member's metadata.
 func (i *Interpreter) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return desired.DeepCopy(), nil
+	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationRetain, object: desired, observed: observed})
+	if err != nil {
+		return nil, err
+	}
+	var retained *unstructured.Unstructured
+	if known {
+		retained = a.object
+	} else {
+		retained = native.Retain(desired, observed)
+	}
+	native.RetainMetadata(retained, observed)
+	return retained, nil
 }
 
 // Reflect returns the part of a member object's status that the hub is told, nil
 // if there is none.
 func (i *Interpreter) Reflect(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	return nil, nil
+	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretStatus, object: observed})
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return native.Reflect(observed), nil
+	case a.status != nil && len(a.status.Raw) > native.MaxReflected:
+		return nil, nil
+	}
+	return a.status, nil
 }
 
 // Health judges a member object. With an error it is Unknown.
 func (i *Interpreter) Health(ctx context.Context, observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
-	return workv1alpha1.ResourceUnknown, nil
+	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretHealth, object: observed})
+	switch {
+	case err != nil:
+		return workv1alpha1.ResourceUnknown, err
+	case !known:
+		return native.Health(observed), nil
+	case a.healthy:
+		return workv1alpha1.ResourceHealthy, nil
+	}
+	return workv1alpha1.ResourceUnhealthy, nil
 }
 
 // Aggregate adds the members' status up. changed is a copy of the template with
@@ -104,11 +173,42 @@ func (i *Interpreter) Health(ctx context.Context, observed *unstructured.Unstruc
 // is nothing to write. aggregates is false if nobody knows how to add up the
 // kind's status.
 func (i *Interpreter) Aggregate(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (changed *unstructured.Unstructured, aggregates bool, err error) {
-	return nil, false, nil
+	q := &question{operation: configv1alpha1.InterpreterOperationAggregateStatus, object: template, items: items}
+	a, known, err := i.ask(ctx, q)
+	if err != nil {
+		return nil, true, err
+	}
+	if !known {
+		changed, aggregates, err = native.Aggregate(template, items)
+		return changed, aggregates, nativeError(q, err)
+	}
+	before, after := template.Object["status"], a.object.Object["status"]
+	if equality.Semantic.DeepEqual(before, after) || empty(before) && empty(after) {
+		return nil, true, nil
+	}
+	changed = template.DeepCopy()
+	if changed.Object["status"] = after; after == nil {
+		delete(changed.Object, "status")
+	}
+	return changed, true, nil
+}
+
+func empty(status any) bool {
+	fields, ok := status.(map[string]any)
+	return status == nil || ok && len(fields) == 0
 }
 
 // Dependencies returns the objects that an object needs beside it, without
 // duplicates.
 func (i *Interpreter) Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
-	return nil, nil
+	q := &question{operation: configv1alpha1.InterpreterOperationInterpretDependency, object: o}
+	a, known, err := i.ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case known:
+		return a.dependencies, nil
+	}
+	list, _, err := native.Dependencies(o)
+	return list, nativeError(q, err)
 }

@@ -213,12 +213,15 @@ func (l *Link) release(ctx context.Context, work *workv1alpha1.Work) error {
 	return l.options.Client.Patch(ctx, released, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{}))
 }
 
-// mergeStatus returns a Work's status after an ack: the agent's two conditions
-// and its manifest statuses. Times are the hub's.
+// told are the conditions of a Work that its agent sets.
+var told = []string{workv1alpha1.WorkApplied, workv1alpha1.WorkDispatching, workv1alpha1.WorkDegraded}
+
+// mergeStatus returns a Work's status after an ack: the agent's conditions and
+// its manifest statuses. Times are the hub's.
 func mergeStatus(work *workv1alpha1.Work, ack *agentapi.Ack, now metav1.Time) workv1alpha1.WorkStatus {
 	next := work.Status.DeepCopy()
 	for _, c := range ack.Conditions {
-		if c.Type != workv1alpha1.WorkApplied && c.Type != workv1alpha1.WorkDispatching || c.ObservedGeneration > work.Generation {
+		if !slices.Contains(told, c.Type) || c.ObservedGeneration > work.Generation {
 			continue
 		}
 		c.LastTransitionTime = now

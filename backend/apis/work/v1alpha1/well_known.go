@@ -10,7 +10,7 @@ const (
 	WorkProgressing = "Progressing"
 	// WorkAvailable is reserved by the API.
 	WorkAvailable = "Available"
-	// WorkDegraded is reserved by the API.
+	// WorkDegraded says that status or health of an object cannot be told, and why. Without such trouble it is absent.
 	WorkDegraded = "Degraded"
 )
 
@@ -24,6 +24,12 @@ const (
 	ReasonDispatching = "Dispatching"
 	// ReasonSuspendDispatching goes with Dispatching False.
 	ReasonSuspendDispatching = "SuspendDispatching"
+	// ReasonReflectStatusFailed goes with Degraded True: an object's status cannot be taken over.
+	ReasonReflectStatusFailed = "ReflectStatusFailed"
+	// ReasonInterpretHealthFailed goes with Degraded True: an object's health cannot be judged.
+	ReasonInterpretHealthFailed = "InterpretHealthFailed"
+	// ReasonInterpreted goes with Degraded False.
+	ReasonInterpreted = "Interpreted"
 )
 
 // Labels and annotations of Works and of their manifests (contract sections 3.3 and 3.4).

@@ -1,4 +1,4 @@
-package apply
+package native
 
 import (
 	"maps"
@@ -11,19 +11,26 @@ import (
 	"muster.dev/muster/backend/apis"
 )
 
-// Retain returns the object to update the member with: desired, and of observed
-// what belongs to the member (contract 11.4). Neither argument is changed.
+// Retain returns desired with those fields of observed that belong to the member
+// by the rules of the kind (contract 11.4). RetainMetadata does the rest.
 func Retain(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
 	o := desired.DeepCopy()
-	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "finalizers", "ownerReferences"} {
-		keep(o, observed, "metadata", field)
-	}
-	o.SetLabels(mergeMarks(desired.GetLabels(), observed.GetLabels(), observed.GetAnnotations()[apis.ManagedLabelsAnnotation]))
-	o.SetAnnotations(mergeMarks(desired.GetAnnotations(), observed.GetAnnotations(), observed.GetAnnotations()[apis.ManagedAnnotationsAnnotation]))
 	if retain := retainers[o.GroupVersionKind().GroupKind()]; retain != nil {
 		retain(o, observed)
 	}
 	return o
+}
+
+// RetainMetadata puts into o, which is to replace observed, the metadata of
+// every kind that belongs to the member: who it is, who owns it, and labels and
+// annotations that the hub never set.
+func RetainMetadata(o, observed *unstructured.Unstructured) {
+	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "finalizers", "ownerReferences"} {
+		keep(o, observed, "metadata", field)
+	}
+	marks := observed.GetAnnotations()
+	o.SetLabels(mergeMarks(o.GetLabels(), observed.GetLabels(), marks[apis.ManagedLabelsAnnotation]))
+	o.SetAnnotations(mergeMarks(o.GetAnnotations(), marks, marks[apis.ManagedAnnotationsAnnotation]))
 }
 
 // mergeMarks returns the labels, or annotations, of the updated object: those

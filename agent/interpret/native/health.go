@@ -1,4 +1,4 @@
-package apply
+package native
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

@@ -1,4 +1,4 @@
-package apply
+package native
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"muster.dev/muster/backend/apis"
 )
 
-// maxReflected bounds, in bytes, the status taken over from one object.
-const maxReflected = 128 << 10
+// MaxReflected bounds, in bytes, the status taken over from one object.
+const MaxReflected = 128 << 10
 
 // Reflect returns the part of a member object's status that the hub is told, nil
 // if there is none (contract 11.5). Workloads get the generation that was applied
@@ -29,7 +29,7 @@ func Reflect(o *unstructured.Unstructured) *runtime.RawExtension {
 		return nil
 	}
 	raw, err := json.Marshal(picked)
-	if err != nil || len(raw) > maxReflected {
+	if err != nil || len(raw) > MaxReflected {
 		return nil
 	}
 	return &runtime.RawExtension{Raw: raw}
