@@ -35,22 +35,24 @@ func (r PolicyRef) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Change is one path of an object that a policy gave another value.
+// Change is one path of an object that a policy gave another value. Of a Secret
+// it holds the values as they are: who shows it must mask them.
 type Change struct {
 	// Policy is the policy that did it.
-	Policy PolicyRef
+	Policy PolicyRef `json:"policy"`
 	// Rule is the position in overrideRules; 0 as well for the deprecated
 	// top-level overriders.
-	Rule int
+	Rule int `json:"rule"`
 	// Overrider is the list in overriders, such as imageOverrider.
-	Overrider string
+	Overrider string `json:"overrider"`
 	// Index is the position in that list.
-	Index int
+	Index int `json:"index"`
 	// Path is the JSON pointer to what was changed. An element that was added to
 	// a list is at the position it got.
-	Path string
+	Path string `json:"path"`
 	// Before and After are the values there; nil: there was or is none.
-	Before, After any
+	Before any `json:"before,omitempty" validate:"optional"`
+	After  any `json:"after,omitempty" validate:"optional"`
 }
 
 // Applied is what one rule applied, as the Work's annotations tell it (contract

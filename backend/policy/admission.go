@@ -11,6 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"muster.dev/muster/backend/apis"
+	appsv1alpha1 "muster.dev/muster/backend/apis/apps/v1alpha1"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
+	networkingv1alpha1 "muster.dev/muster/backend/apis/networking/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -29,7 +32,8 @@ type rules struct {
 	validate func(admission.Attributes) error
 }
 
-// NewAdmission returns the admission of policies, bindings and Works.
+// NewAdmission returns the admission of policies, bindings, Works and the kinds
+// beside them.
 func NewAdmission() *Admission {
 	return newAdmission(func() string { return string(uuid.NewUUID()) })
 }
@@ -40,8 +44,8 @@ func newAdmission(newID func() string) *Admission {
 		policyv1alpha1.Resource("propagationpolicies"): a.propagation(policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyFinalizer),
 		policyv1alpha1.Resource("clusterpropagationpolicies"): a.propagation(policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
 			policyv1alpha1.ClusterPropagationPolicyFinalizer),
-		policyv1alpha1.Resource("overridepolicies"):        {admit: admitOverride, validate: validateOverride},
-		policyv1alpha1.Resource("clusteroverridepolicies"): {validate: validateOverride},
+		policyv1alpha1.Resource("overridepolicies"):        {admit: admitOverride, validate: validating(ValidateOverride)},
+		policyv1alpha1.Resource("clusteroverridepolicies"): {validate: validating(ValidateOverride)},
 		workv1alpha2.Resource(workv1alpha2.ResourcePluralResourceBinding): {admit: func(attributes admission.Attributes) error {
 			return a.identify(attributes, workv1alpha2.ResourceBindingPermanentIDLabel)
 		}},
@@ -49,6 +53,17 @@ func newAdmission(newID func() string) *Admission {
 			return a.identify(attributes, workv1alpha2.ClusterResourceBindingPermanentIDLabel)
 		}},
 		workv1alpha1.Resource(workv1alpha1.ResourcePluralWork): {admit: a.admitWork},
+
+		policyv1alpha1.Resource("federatedresourcequotas"):           {validate: validating(ValidateQuota)},
+		policyv1alpha1.Resource("clustertaintpolicies"):              {validate: validating(ValidateTaintPolicy)},
+		appsv1alpha1.Resource("workloadrebalancers"):                 {validate: validating(ValidateRebalancer)},
+		configv1alpha1.Resource("resourceinterpretercustomizations"): {validate: validating(ValidateCustomization)},
+		networkingv1alpha1.Resource("multiclusterservices"): {
+			admit: func(attributes admission.Attributes) error {
+				return a.identify(attributes, networkingv1alpha1.MultiClusterServicePermanentIDLabel)
+			},
+			validate: validating(ValidateMultiClusterService),
+		},
 	}
 	return a
 }

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/yaml"
 
+	appsv1alpha1 "muster.dev/muster/backend/apis/apps/v1alpha1"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
+	networkingv1alpha1 "muster.dev/muster/backend/apis/networking/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -71,7 +74,8 @@ func TestAdmitPolicies(t *testing.T) {
 			`{` + head + `, metadata: {name: a}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]}}`},
 		"wrong shape": {admission.Update, "propagationpolicies",
 			`{` + head + `, metadata: {name: a}, spec: {resourceSelectors: none}}`, `{` + head + `, metadata: {name: a}, spec: {resourceSelectors: none}}`},
-		"no spec": {admission.Update, "propagationpolicies", `{` + head + `, metadata: {name: a}}`, `{` + head + `, metadata: {name: a}}`},
+		"wrong shape of another": {admission.Create, "federatedresourcequotas", `{` + head + `, metadata: {name: a}, spec: {overall: none}}`, `{` + head + `, metadata: {name: a}, spec: {overall: none}}`},
+		"no spec":                {admission.Update, "propagationpolicies", `{` + head + `, metadata: {name: a}}`, `{` + head + `, metadata: {name: a}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, want := object(t, test.object), object(t, test.want)
@@ -106,17 +110,20 @@ func TestValidatePolicies(t *testing.T) {
 		obj, old *unstructured.Unstructured
 		refused  func(error) bool
 	}{
-		"created":             {admission.Create, "propagationpolicies", labelled("1", spec), nil, nil},
-		"updated":             {admission.Update, "propagationpolicies", labelled("1", spec+", priority: 5"), labelled("1", spec), nil},
-		"id changed":          {admission.Update, "propagationpolicies", labelled("2", spec), labelled("1", spec), apierrors.IsInvalid},
-		"id removed":          {admission.Update, "propagationpolicies", labelled("", spec), labelled("1", spec), apierrors.IsInvalid},
-		"scheduler changed":   {admission.Update, "propagationpolicies", labelled("1", `resourceSelectors: [], schedulerName: other`), labelled("1", spec), apierrors.IsInvalid},
-		"rule broken":         {admission.Create, "propagationpolicies", labelled("1", `resourceSelectors: [{apiVersion: v1, kind: A, namespace: b}]`), nil, apierrors.IsInvalid},
-		"wrong shape":         {admission.Create, "propagationpolicies", labelled("1", `resourceSelectors: none`), nil, apierrors.IsBadRequest},
-		"override":            {admission.Create, "overridepolicies", object(t, `{spec: {}}`), nil, nil},
-		"bad override":        {admission.Create, "overridepolicies", object(t, `{spec: {targetCluster: {}, overrideRules: [{overriders: {}}]}}`), nil, apierrors.IsInvalid},
-		"bad cluster-wide":    {admission.Update, "clusteroverridepolicies", object(t, `{spec: {targetCluster: {}, overrideRules: [{overriders: {}}]}}`), object(t, `{}`), apierrors.IsInvalid},
-		"not one of the four": {admission.Create, "clustertaintpolicies", object(t, `{spec: {resourceSelectors: none}}`), nil, nil},
+		"created":           {admission.Create, "propagationpolicies", labelled("1", spec), nil, nil},
+		"updated":           {admission.Update, "propagationpolicies", labelled("1", spec+", priority: 5"), labelled("1", spec), nil},
+		"id changed":        {admission.Update, "propagationpolicies", labelled("2", spec), labelled("1", spec), apierrors.IsInvalid},
+		"id removed":        {admission.Update, "propagationpolicies", labelled("", spec), labelled("1", spec), apierrors.IsInvalid},
+		"scheduler changed": {admission.Update, "propagationpolicies", labelled("1", `resourceSelectors: [], schedulerName: other`), labelled("1", spec), apierrors.IsInvalid},
+		"rule broken":       {admission.Create, "propagationpolicies", labelled("1", `resourceSelectors: [{apiVersion: v1, kind: A, namespace: b}]`), nil, apierrors.IsInvalid},
+		"wrong shape":       {admission.Create, "propagationpolicies", labelled("1", `resourceSelectors: none`), nil, apierrors.IsBadRequest},
+		"override":          {admission.Create, "overridepolicies", object(t, `{spec: {}}`), nil, nil},
+		"bad override":      {admission.Create, "overridepolicies", object(t, `{spec: {targetCluster: {}, overrideRules: [{overriders: {}}]}}`), nil, apierrors.IsInvalid},
+		"bad cluster-wide":  {admission.Update, "clusteroverridepolicies", object(t, `{spec: {targetCluster: {}, overrideRules: [{overriders: {}}]}}`), object(t, `{}`), apierrors.IsInvalid},
+		"bad quota":         {admission.Create, "federatedresourcequotas", object(t, `{spec: {overall: {cpu: "-1"}}}`), nil, apierrors.IsInvalid},
+		"bad taints":        {admission.Update, "clustertaintpolicies", object(t, `{spec: {taints: [{key: "a b"}]}}`), object(t, `{}`), apierrors.IsInvalid},
+		"shape of taints":   {admission.Create, "clustertaintpolicies", object(t, `{spec: {taints: none}}`), nil, apierrors.IsBadRequest},
+		"another kind":      {admission.Create, "somethingelse", object(t, `{spec: {taints: none}}`), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old runtime.Object
@@ -204,6 +211,30 @@ func TestAdmitBindings(t *testing.T) {
 	}
 }
 
+// TestOtherKinds holds that the smaller kinds are judged too.
+func TestOtherKinds(t *testing.T) {
+	for _, test := range []struct {
+		resource schema.GroupVersionResource
+		spec     string
+	}{
+		{configv1alpha1.GroupVersion.WithResource("resourceinterpretercustomizations"), `{target: {apiVersion: v1, kind: Pod}, customizations: {retention: {luaScript: "function ("}}}`},
+		{appsv1alpha1.GroupVersion.WithResource("workloadrebalancers"), `{workloads: [{apiVersion: v1, kind: Pod}]}`},
+		{networkingv1alpha1.GroupVersion.WithResource("multiclusterservices"), `{types: [Magic]}`},
+	} {
+		broken := object(t, `{metadata: {name: a}, spec: `+test.spec+`}`)
+		if err := counting().Validate(t.Context(), request(admission.Create, test.resource, "", broken, nil)); !apierrors.IsInvalid(err) {
+			t.Errorf("%s: got %v", test.resource.Resource, err)
+		}
+	}
+	service := object(t, `{metadata: {name: a}, spec: {types: []}}`)
+	if err := counting().Admit(t.Context(), request(admission.Create, networkingv1alpha1.GroupVersion.WithResource("multiclusterservices"), "", service, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if id := service.GetLabels()["multiclusterservice.karmada.io/permanent-id"]; id != "id-1" {
+		t.Errorf("a service has the id %q", id)
+	}
+}
+
 func TestDeletionProtection(t *testing.T) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	labelled := func(value string) runtime.Object {
@@ -219,6 +250,8 @@ func TestDeletionProtection(t *testing.T) {
 		"otherwise":   {admission.Delete, labelled("Never"), "", false},
 		"unlabelled":  {admission.Delete, &corev1.Pod{}, "", false},
 		"unknown":     {admission.Delete, nil, "", false},
+		"namespace":   {admission.Delete, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"resourcetemplate.karmada.io/deletion-protected": "Always"}}}, "", true},
+		"custom kind": {admission.Delete, object(t, `{metadata: {labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`), "", true},
 		"updated":     {admission.Update, labelled("Always"), "", false},
 		"subresource": {admission.Delete, labelled("Always"), "proxy", false},
 	} {

@@ -68,12 +68,15 @@ func validatePropagation(attributes admission.Attributes, idLabel string) error 
 	return invalid(attributes, errs)
 }
 
-func validateOverride(attributes admission.Attributes) error {
-	object, spec, err := read[policyv1alpha1.OverrideSpec](attributes.GetObject())
-	if object == nil || err != nil {
-		return err
+// validating judges the spec of a custom resource by a rule.
+func validating[S any](rule func(spec *S, path *field.Path) field.ErrorList) func(admission.Attributes) error {
+	return func(attributes admission.Attributes) error {
+		object, spec, err := read[S](attributes.GetObject())
+		if object == nil || err != nil {
+			return err
+		}
+		return invalid(attributes, rule(spec, field.NewPath("spec")))
 	}
-	return invalid(attributes, ValidateOverride(spec, field.NewPath("spec")))
 }
 
 // complete applies a rule to the spec of a custom resource and writes the spec back if that changed it.
