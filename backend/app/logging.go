@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -16,8 +18,30 @@ func startLogging(out io.Writer, level slog.Level) {
 	handler := slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})
 	slog.SetDefault(slog.New(handler))
 	klog.SetLogger(logr.FromSlogHandler(quieter{handler}))
-	ctrl.SetLogger(logr.FromSlogHandler(handler))
+	ctrl.SetLogger(logr.FromSlogHandler(sorted{handler}))
 }
+
+// sorted turns the information that controller-runtime gives about itself into
+// debug: it writes to the same logger as our controllers do, but begins its
+// messages with a capital letter.
+type sorted struct{ slog.Handler }
+
+func (s sorted) Enabled(ctx context.Context, level slog.Level) bool {
+	return s.Handler.Enabled(ctx, level)
+}
+
+func (s sorted) Handle(ctx context.Context, record slog.Record) error {
+	if first, _ := utf8.DecodeRuneInString(record.Message); record.Level == slog.LevelInfo && unicode.IsUpper(first) {
+		record.Level = slog.LevelDebug
+		if !s.Handler.Enabled(ctx, record.Level) {
+			return nil
+		}
+	}
+	return s.Handler.Handle(ctx, record)
+}
+
+func (s sorted) WithAttrs(attrs []slog.Attr) slog.Handler { return sorted{s.Handler.WithAttrs(attrs)} }
+func (s sorted) WithGroup(name string) slog.Handler       { return sorted{s.Handler.WithGroup(name)} }
 
 // quieter turns a library's info and warning into debug and its error into a
 // warning.

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestControllerRuntimeSpeaksOfItselfAtDebug(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[slog.Level]string{
+		slog.LevelInfo:  "agent connected,Reconciler error",
+		slog.LevelDebug: "Starting Controller,agent connected,Reconciler error",
+	} {
+		var out bytes.Buffer
+		handler := sorted{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})}
+		logger := slog.New(handler).With("controller", "cluster")
+		logger.Info("Starting Controller")
+		logger.Info("agent connected")
+		logger.Error("Reconciler error")
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			_, rest, _ := strings.Cut(line, `msg="`)
+			message, _, _ := strings.Cut(rest, `"`)
+			got = append(got, message)
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("at %s: %q, want %q", level, got, want)
+		}
+	}
+}
