@@ -52,12 +52,16 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 	clusters := cluster.NewHandler(h.clusters, a.audit, about)
 	records := audit.NewHandler(a.audit)
 	changes := live.NewHandler(a.live, a.peer, a.origins)
+	figures := prometheus.NewRegistry()
+	if err := figures.Register(cluster.NewMetrics(h.manager.GetCache())); err != nil {
+		return nil, fmt.Errorf("register the clusters' metrics: %w", err)
+	}
 	return httpapi.New(httpapi.Options{
 		Listen:       a.config.DashboardListen,
 		Certificate:  certificate.get,
 		SPA:          dashboard,
 		Swagger:      apidocs.Swagger,
-		Metrics:      prometheus.Gatherers{kube.Metrics(), legacyregistry.DefaultGatherer},
+		Metrics:      prometheus.Gatherers{kube.Metrics(), figures, legacyregistry.DefaultGatherer},
 		Ready:        a.plane.Ready,
 		Authenticate: users.Authenticate(),
 		Limits:       limits,
