@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -103,7 +101,6 @@ func (f *fixture) value(ctx context.Context, name string) string {
 func TestPropagation(t *testing.T) {
 	f := start(t)
 	t.Run("rights of the proxy", func(t *testing.T) { testImpersonation(t, f) })
-	t.Run("works of a push member", func(t *testing.T) { testWorks(t, f) })
 }
 
 func testImpersonation(t *testing.T, f *fixture) {
@@ -152,66 +149,5 @@ func testImpersonation(t *testing.T, f *fixture) {
 	f.Await(t, "a later work", func(ctx context.Context) bool { return f.value(ctx, "later") == "x" })
 	if f.work(t.Context(), roleWork) != nil {
 		t.Error("the work was made again")
-	}
-}
-
-func testWorks(t *testing.T, f *fixture) {
-	ctx := t.Context()
-	applied := func(name string) func(context.Context) bool {
-		return func(ctx context.Context) bool {
-			work := f.work(ctx, name)
-			return work != nil && meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied) &&
-				meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkDispatching) && len(work.Status.ManifestStatuses) == 1
-		}
-	}
-	f.Create(t, configMap("settings", "one"))
-	t.Logf("applied in %s", f.Await(t, "the object in the member", func(ctx context.Context) bool { return f.value(ctx, "settings") == "one" }))
-	f.Await(t, "the work's status", applied("settings"))
-	if work := f.work(ctx, "settings"); !slices.Contains(work.Finalizers, workv1alpha1.ExecutionControllerFinalizer) {
-		t.Error("the work is not held")
-	}
-
-	changed := f.work(ctx, "settings")
-	changed.Spec = configMap("settings", "two").Spec
-	if err := f.Client.Update(ctx, changed); err != nil {
-		t.Fatal(err)
-	}
-	f.Await(t, "the change in the member", func(ctx context.Context) bool { return f.value(ctx, "settings") == "two" })
-
-	maps := f.member.Client.CoreV1().ConfigMaps("default")
-	if err := maps.Delete(ctx, "settings", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f.Await(t, "the object's return", func(ctx context.Context) bool { return f.value(ctx, "settings") == "two" })
-
-	// An object that somebody else made is left alone, and that is told.
-	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Data: map[string]string{"key": "theirs"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f.Create(t, configMap("theirs", "ours"))
-	f.Await(t, "the conflict", func(ctx context.Context) bool {
-		work := f.work(ctx, "theirs")
-		condition := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
-		return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == workv1alpha1.ReasonAppliedFailed
-	})
-	if f.value(ctx, "theirs") != "theirs" {
-		t.Error("an object of somebody else was changed")
-	}
-
-	// Nothing is applied while the member is not ready; it is once it is again.
-	f.setReady(t, metav1.ConditionFalse)
-	f.Create(t, configMap("waiting", "x"))
-	f.setReady(t, metav1.ConditionTrue)
-	f.Await(t, "the work that waited", applied("waiting"))
-
-	if err := f.Client.Delete(ctx, f.work(ctx, "settings")); err != nil {
-		t.Fatal(err)
-	}
-	took := f.Await(t, "the end of the work", func(ctx context.Context) bool { return f.work(ctx, "settings") == nil })
-	if _, err := maps.Get(ctx, "settings", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the work is gone, its object is not: %v", err)
-	}
-	if took > 2*time.Second {
-		t.Errorf("the removal took %s", took)
 	}
 }

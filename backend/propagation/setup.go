@@ -9,6 +9,7 @@ import (
 
 	"muster.dev/muster/agent/interpret"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/execution"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -33,12 +34,12 @@ type Deps struct {
 
 // SetupWithManager adds the controllers of this package to the manager.
 func SetupWithManager(m ctrl.Manager, d Deps) error {
+	if d.Interpreter == nil {
+		d.Interpreter = interpret.Native()
+	}
 	hub, live := m.GetClient(), m.GetAPIReader()
 	if err := NewImpersonationReconciler(hub, live, m.GetEventRecorder("unified-auth-controller")).SetupWithManager(m); err != nil {
 		return fmt.Errorf("set up controller impersonation: %w", err)
 	}
-	if err := NewWorkReconciler(hub, live, d.Members, m.GetEventRecorder("execution-controller")).SetupWithManager(m); err != nil {
-		return fmt.Errorf("set up controller work: %w", err)
-	}
-	return nil
+	return execution.SetupWithManager(m, execution.Deps{Members: d.Members, Interpreter: d.Interpreter})
 }

@@ -1,4 +1,4 @@
-package propagation
+package execution
 
 import (
 	"context"
@@ -8,11 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"muster.dev/muster/agent/apply"
+	"muster.dev/muster/agent/interpret"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
@@ -34,10 +32,11 @@ type members interface {
 type executors struct {
 	members members
 	make    func(*rest.Config) (executor, error)
+	// changed is told of Works whose objects changed in a member.
+	changed func(namespace, name string)
 
 	mu      sync.Mutex
 	running map[string]*runningExecutor // by cluster
-	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	stopped bool
 }
 
@@ -49,29 +48,14 @@ type runningExecutor struct {
 	ended     chan struct{}
 }
 
-func newExecutors(m members) *executors {
+func newExecutors(m members, i *interpret.Interpreter, changed func(namespace, name string)) *executors {
 	return &executors{
-		members: m, running: map[string]*runningExecutor{},
-		make: func(config *rest.Config) (executor, error) { return apply.New(config) },
-	}
-}
-
-// source feeds the Works whose objects changed in a member to the controller.
-func (e *executors) source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.queue = queue
-		return nil
-	})
-}
-
-func (e *executors) changed(namespace, name string) {
-	e.mu.Lock()
-	queue := e.queue
-	e.mu.Unlock()
-	if queue != nil {
-		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
+		members: m, changed: changed, running: map[string]*runningExecutor{},
+		make: func(config *rest.Config) (executor, error) {
+			config = rest.CopyConfig(config)
+			config.Wrap(countCalls)
+			return apply.New(config, apply.WithInterpreter(i))
+		},
 	}
 }
 

@@ -1,0 +1,165 @@
+package execution_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/agent/interpret"
+	"muster.dev/muster/backend/apis"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/backend/execution"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/kube/kubetest"
+)
+
+// fixture is a hub with this package's controllers and one push member, whose
+// readiness the test sets.
+type fixture struct {
+	*kubetest.Hub
+	member *controlplanetest.Member
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{Hub: kubetest.StartHub(t), member: controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "m1"})}
+	manager, err := kube.NewManager(f.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := kube.NewMembers(manager.GetAPIReader(), clock.RealClock{})
+	if err := execution.SetupWithManager(manager, execution.Deps{Members: members, Interpreter: interpret.Native()}); err != nil {
+		t.Fatal(err)
+	}
+	f.Run(t, manager)
+	if _, err := cluster.Join(t.Context(), cluster.JoinRequest{Name: "m1", Hub: f.Client, Member: f.member.Config()}); err != nil {
+		t.Fatal(err)
+	}
+	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}})
+	f.setReady(t, metav1.ConditionTrue)
+	return f
+}
+
+func (f *fixture) setReady(t *testing.T, status metav1.ConditionStatus) {
+	t.Helper()
+	f.Await(t, "readiness", func(ctx context.Context) bool {
+		var c clusterv1alpha1.Cluster
+		if f.Client.Get(ctx, client.ObjectKey{Name: "m1"}, &c) != nil {
+			return false
+		}
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: status, Reason: "Test"})
+		return f.Client.Status().Update(ctx, &c) == nil
+	})
+}
+
+func (f *fixture) work(ctx context.Context, name string) *workv1alpha1.Work {
+	var work workv1alpha1.Work
+	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: "karmada-es-m1", Name: name}, &work); err != nil {
+		return nil
+	}
+	return &work
+}
+
+// configMap is a Work with one ConfigMap, marked as the hub's admission marks it.
+func configMap(name, value string) *workv1alpha1.Work {
+	raw, err := json.Marshal(&corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, Labels: map[string]string{apis.ManagedLabel: "true"},
+			Annotations: map[string]string{workv1alpha1.WorkNamespaceAnnotation: "karmada-es-m1", workv1alpha1.WorkNameAnnotation: name},
+		},
+		Data: map[string]string{"key": value},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: name},
+		Spec:       workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}}},
+	}
+}
+
+func (f *fixture) value(ctx context.Context, name string) string {
+	found, err := f.member.Client.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return found.Data["key"]
+}
+
+func TestWorks(t *testing.T) {
+	f := start(t)
+	ctx := t.Context()
+	applied := func(name string) func(context.Context) bool {
+		return func(ctx context.Context) bool {
+			work := f.work(ctx, name)
+			return work != nil && meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied) &&
+				meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkDispatching) && len(work.Status.ManifestStatuses) == 1
+		}
+	}
+	f.Create(t, configMap("settings", "one"))
+	t.Logf("applied in %s", f.Await(t, "the object in the member", func(ctx context.Context) bool { return f.value(ctx, "settings") == "one" }))
+	f.Await(t, "the work's status", applied("settings"))
+	if work := f.work(ctx, "settings"); !slices.Contains(work.Finalizers, workv1alpha1.ExecutionControllerFinalizer) {
+		t.Error("the work is not held")
+	}
+
+	changed := f.work(ctx, "settings")
+	changed.Spec = configMap("settings", "two").Spec
+	if err := f.Client.Update(ctx, changed); err != nil {
+		t.Fatal(err)
+	}
+	f.Await(t, "the change in the member", func(ctx context.Context) bool { return f.value(ctx, "settings") == "two" })
+
+	maps := f.member.Client.CoreV1().ConfigMaps("default")
+	if err := maps.Delete(ctx, "settings", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.Await(t, "the object's return", func(ctx context.Context) bool { return f.value(ctx, "settings") == "two" })
+
+	// An object that somebody else made is left alone, and that is told.
+	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Data: map[string]string{"key": "theirs"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.Create(t, configMap("theirs", "ours"))
+	f.Await(t, "the conflict", func(ctx context.Context) bool {
+		work := f.work(ctx, "theirs")
+		condition := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+		return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == workv1alpha1.ReasonAppliedFailed
+	})
+	if f.value(ctx, "theirs") != "theirs" {
+		t.Error("an object of somebody else was changed")
+	}
+
+	// Nothing is applied while the member is not ready; it is once it is again.
+	f.setReady(t, metav1.ConditionFalse)
+	f.Create(t, configMap("waiting", "x"))
+	f.setReady(t, metav1.ConditionTrue)
+	f.Await(t, "the work that waited", applied("waiting"))
+
+	if err := f.Client.Delete(ctx, f.work(ctx, "settings")); err != nil {
+		t.Fatal(err)
+	}
+	took := f.Await(t, "the end of the work", func(ctx context.Context) bool { return f.work(ctx, "settings") == nil })
+	if _, err := maps.Get(ctx, "settings", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the work is gone, its object is not: %v", err)
+	}
+	if took > 2*time.Second {
+		t.Errorf("the removal took %s", took)
+	}
+}
