@@ -17,7 +17,7 @@ import (
 const module = "muster.dev/muster/"
 
 // domains may import leftward only.
-var domains = []string{"access", "audit", "token", "cluster", "tunnel", "policy", "override", "scheduling", "template", "propagation", "eviction", "workload", "operator", "insight"}
+var domains = []string{"access", "audit", "token", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "operator", "insight"}
 
 // platform knows no domain, nor each other.
 var platform = []string{"httpapi", "live", "database", "kube", "controlplane"}
@@ -111,7 +111,7 @@ func refusalInBackend(source, target, to string, toBackend bool) string {
 	if strings.HasPrefix(to, "agent/") {
 		// One code applies Works and observes members: in the hub for push, in
 		// the agent for pull.
-		if source == "propagation" && to == "agent/apply" || source == "cluster" && to == "agent/inventory" {
+		if slices.Contains([]string{"execution", "propagation"}, source) && to == "agent/apply" || source == "cluster" && to == "agent/inventory" {
 			return ""
 		}
 		// So does one interpreter of kinds.
