@@ -173,7 +173,9 @@ func (f *fleet) walk(t *testing.T, name string) {
 
 	f.apply(t, fmt.Sprintf(walkthroughOverride, name))
 	images := map[string]string{pushName: "nginx:1.20", pullName: "nginx"}
-	image := func(cluster string, d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == images[cluster] }
+	image := func(cluster string, d *appsv1.Deployment) bool {
+		return d.Spec.Template.Spec.Containers[0].Image == images[cluster]
+	}
 	f.awaitDeployments(t, name, "its own image", image)
 	if got := f.on(t, "get", "deployment", name, "-o", "jsonpath={.spec.template.spec.containers[0].image}"); got != "nginx" {
 		t.Errorf("the hub's own object has image %s", got)
