@@ -1,0 +1,87 @@
+package scheduling
+
+import (
+	"maps"
+	"sync/atomic"
+
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
+)
+
+// Scheduler places bindings on the clusters of the hub. Its methods may be
+// called from everywhere.
+type Scheduler struct {
+	name      string
+	gates     policy.Gates
+	keepEmpty bool
+	snapshot  atomic.Pointer[Snapshot]
+	filled    atomic.Bool // the snapshot holds all clusters
+}
+
+func newScheduler(d Deps) *Scheduler {
+	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty}
+	if s.name == "" {
+		s.name = policyv1alpha1.DefaultSchedulerName
+	}
+	s.snapshot.Store(NewSnapshot(nil))
+	return s
+}
+
+// Snapshot is the clusters as the hub's cache has them now.
+func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
+
+// Place fills in the clusters of a binding that is about to be created, so that
+// creating and scheduling it are one write. It does nothing where the binding is
+// not ours, is suspended or cannot be placed: the reconciler sees to that.
+func (s *Scheduler) Place(b workv1alpha2.Binding) {
+	// A quota refuses the placement, not the binding.
+	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement {
+		return
+	}
+	spec := b.BindingSpec()
+	decision := decide(Input{Spec: spec, Status: b.BindingStatus(), KeepEmpty: s.keepEmpty}, s.Snapshot(), false, nil)
+	if decision.Failure != nil {
+		return
+	}
+	spec.Clusters = decision.Clusters
+	s.markApplied(b)
+}
+
+// owns says whether the binding is this scheduler's to place (contract section
+// 9.1). One without a placement follows another binding.
+func (s *Scheduler) owns(b workv1alpha2.Binding) bool {
+	spec := b.BindingSpec()
+	if spec.Placement == nil || spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling {
+		return false
+	}
+	if spec.SchedulerName != s.name && (spec.SchedulerName != "" || s.name != policyv1alpha1.DefaultSchedulerName) {
+		return false
+	}
+	for _, key := range []string{
+		policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, workv1alpha2.BindingManagedByLabel,
+	} {
+		if _, ok := b.GetLabels()[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// priority is the binding's place in the queue; the higher goes first.
+func (s *Scheduler) priority(b workv1alpha2.Binding) int {
+	if spec := b.BindingSpec(); s.gates.PriorityBasedScheduling && spec.SchedulePriority != nil {
+		return int(spec.SchedulePriority.Priority)
+	}
+	return 0
+}
+
+// markApplied records the placement that the binding's clusters were chosen by.
+func (s *Scheduler) markApplied(b workv1alpha2.Binding) {
+	annotations := maps.Clone(b.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[policyv1alpha1.AppliedPlacementAnnotation] = AppliedPlacement(b.BindingSpec().Placement)
+	b.SetAnnotations(annotations)
+}
