@@ -18,7 +18,9 @@ export type Health = 'Healthy' | 'Unhealthy' | 'Unknown';
 /** How a workload stands in one cluster. */
 export interface PlacedCluster {
   name: string;
+  /** How many it was given, and how many of them it reports as ready. */
   replicas?: number;
+  ready?: number;
   applied: boolean;
   health: Health;
   state: PlacedState;
@@ -38,12 +40,16 @@ export interface WorkloadRow {
   replicas?: { wanted: number; ready: number };
   clusters: PlacedCluster[];
   state: WorkloadState;
+  /** Why it is not well; code and params are for a wording in the reader's language. */
   reason?: string;
+  reasonCode?: string;
+  reasonParams?: Record<string, string>;
   createdAt: string;
   resourceVersion: string;
 }
 
-export type WorkloadCounts = Record<Exclude<WorkloadState, 'unmanaged'>, number>;
+/** Of all that fit the filter but for their state. */
+export type WorkloadCounts = Record<Exclude<WorkloadState, 'unmanaged'>, number> & { unmanaged?: number };
 export type WorkloadList = Page<WorkloadRow> & { counts: WorkloadCounts };
 
 export interface ObjectRef {

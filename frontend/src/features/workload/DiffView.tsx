@@ -1,0 +1,49 @@
+import { type ReactNode, useState } from 'react';
+import { Link } from 'wouter';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { type DiffLine, ruleKey, stretches } from './diff';
+import styles from './DiffView.module.css';
+import { policyName } from './DiffTab';
+import { workloadWords } from './words';
+
+const signs = { same: '', add: '+', del: '−' };
+
+/** A manifest with what came and went; far from any change it is folded until asked for. */
+export function DiffView({ label, lines }: { label: string; lines: DiffLine[] }) {
+  const words = useWords(workloadWords);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
+  return (
+    <div className={styles['diff']} role="table" aria-label={label}>
+      <div role="row" className="hidden"><span role="columnheader">{words.line}</span><span role="columnheader">{label}</span><span role="columnheader">{words.byRule}</span></div>
+      {stretches(lines).map((stretch) => (stretch.folded && !unfolded.has(stretch.from)
+        ? <div key={stretch.from} role="row"><div role="cell"><button type="button" className={styles['fold']} onClick={() => setUnfolded(new Set(unfolded).add(stretch.from))}>⋯ {words.unfold(stretch.to - stretch.from)}</button></div></div>
+        : lines.slice(stretch.from, stretch.to).map((line, index) => <Line key={stretch.from + index} line={line} />)))}
+    </div>
+  );
+}
+
+function Line({ line }: { line: DiffLine }) {
+  const words = useWords(workloadWords);
+  return (
+    <div role="row" className={styles['line']} data-op={line.op}>
+      <span role="cell" className={styles['number']}>{line.left}</span>
+      <span role="cell" className={styles['number']}>{line.right}</span>
+      <span className={styles['sign']} aria-hidden="true">{signs[line.op]}</span>
+      <span role="cell" className={styles['text']}>{line.op !== 'same' && <span className="hidden">{line.op === 'add' ? words.added : words.removed}: </span>}{marked(line)}</span>
+      {line.op !== 'same' && (
+        <span role="cell" className={styles['rules']}>
+          {line.rules.length === 0 && <span className="dim" title={words.noRuleHint}>{words.noRule}</span>}
+          {[...new Map(line.rules.map((rule) => [ruleKey(rule), rule])).values()].map((rule) => (
+            <span key={ruleKey(rule)}><Link href={paths.policy(rule.policy)} title={rule.policy.kind}>{words.rule(policyName(rule), rule.rule + 1)}</Link> <code className="dim">{rule.overrider}</code></span>
+          ))}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function marked({ text, part }: DiffLine): ReactNode {
+  if (!part || part[0] >= part[1]) return text || ' ';
+  return <>{text.slice(0, part[0])}<mark>{text.slice(...part)}</mark>{text.slice(part[1])}</>;
+}

@@ -1,0 +1,34 @@
+import { Link } from 'wouter';
+import { useWords } from '@/shared/hooks/useWords';
+import { Age } from '@/shared/ui/Age';
+import { StateMark } from '@/shared/ui/StateMark';
+import styles from './FactChain.module.css';
+import { hrefOf } from './links';
+import { sentence } from './sentence';
+import { factTones } from './state';
+import type { Fact } from './types';
+import { workloadWords } from './words';
+
+/** Why something stands as it does, link by link from the policy to the clusters. */
+export function FactChain({ facts }: { facts: Fact[] }) {
+  const words = useWords(workloadWords);
+  if (facts.length === 0) return <p className="dim">{words.noFacts}</p>;
+  return (
+    <ol className={styles['chain']}>
+      {facts.map((fact, index) => {
+        const href = hrefOf(fact.link);
+        return (
+          // Facts have no name of their own, and their order is what they say.
+          <li key={index} className={styles['fact']} data-level={fact.level}>
+            <span className={styles['mark']}><StateMark tone={factTones[fact.level]} /><span className="hidden">{words.levels[fact.level]}: </span></span>
+            <span className={styles['text']}>
+              {sentence(words, fact)}
+              {href && fact.link && <> <Link href={href} className={styles['link']}>{fact.link.kind} {fact.link.kind === 'Work' ? '' : fact.link.name}</Link></>}
+            </span>
+            <span className={styles['at']}>{fact.at && <Age at={fact.at} />}</span>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

@@ -1,0 +1,113 @@
+import '@xyflow/react/dist/base.css';
+import { ActionIcon } from '@mantine/core';
+import IconFocus2 from '@tabler/icons-react/dist/esm/icons/IconFocus2.mjs';
+import IconMaximize from '@tabler/icons-react/dist/esm/icons/IconMaximize.mjs';
+import IconMinus from '@tabler/icons-react/dist/esm/icons/IconMinus.mjs';
+import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
+import { type Edge, Handle, type Node, type NodeProps, Panel, Position, ReactFlow, type ReactFlowInstance, useReactFlow } from '@xyflow/react';
+import { type ComponentType, memo, useMemo } from 'react';
+import { useWords } from '@/shared/hooks/useWords';
+import { StateMark } from '@/shared/ui/StateMark';
+import { type Hop, type Placed, size } from './layout';
+import { reworded } from './sentence';
+import { hopTones } from './state';
+import styles from './TopologyGraph.module.css';
+import { workloadWords } from './words';
+
+type HopNode = Node<{ hop: Hop; broken: boolean; chosen: boolean }, 'hop'>;
+
+/** Below this size of a hop its words cannot be read: rather show a part. */
+const readable = 0.75;
+const margin = 24;
+/** From so many hops on, only those in sight are drawn. */
+const manyHops = 80;
+const nodeTypes = { hop: memo(HopCard) };
+const handles = [
+  { type: 'target' as const, position: Position.Left, x: 0, y: size.height / 2, width: 1, height: 1 },
+  { type: 'source' as const, position: Position.Right, x: size.width, y: size.height / 2, width: 1, height: 1 },
+];
+
+interface TopologyGraphProps {
+  placed: Placed;
+  broken: string | undefined;
+  chosen: string | undefined;
+  label: string;
+  onChoose: (id: string) => void;
+}
+
+/** The topology as a graph to pan and zoom; a click or Enter chooses a hop. */
+export default function TopologyGraph({ placed, broken, chosen, label, onChoose }: TopologyGraphProps) {
+  const words = useWords(workloadWords);
+  const nodes = useMemo(() => placed.hops.map((hop): HopNode => ({
+    id: hop.id, type: 'hop', position: placed.at[hop.id] ?? { x: 0, y: 0 }, width: size.width, height: size.height, handles,
+    data: { hop, broken: hop.id === broken, chosen: hop.id === chosen }, selected: hop.id === chosen,
+    ariaLabel: [words.hops[hop.kind], hop.folded ? words.foldedHop(hop.folded.length) : hop.label, hop.cluster, words.hopStates[hop.state], hop.reason && reworded(words, hop.reason)].filter(Boolean).join(', '),
+  })), [placed, broken, chosen, words]);
+  const edges = useMemo(() => {
+    const states = new Map(placed.hops.map((hop) => [hop.id, hop.state]));
+    return placed.edges.map((edge): Edge => {
+      const state = states.get(edge.to);
+      return { id: `${edge.from} ${edge.to}`, source: edge.from, target: edge.to, className: state === 'failed' ? styles['cut'] : state === 'missing' || state === 'pending' ? styles['wait'] : undefined };
+    });
+  }, [placed]);
+  return (
+    <div className={styles['frame']} style={{ height: `clamp(260px, ${placed.height + 2 * margin + 48}px, max(320px, 62vh))` }}>
+      <ReactFlow
+        aria-label={label} nodes={nodes} edges={edges} nodeTypes={nodeTypes} onInit={(graph) => show(graph, placed, broken)}
+        minZoom={0.2} maxZoom={1.5} zoomOnScroll={false} preventScrolling={false} zoomOnDoubleClick={false}
+        nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null}
+        onlyRenderVisibleElements={placed.hops.length > manyHops} onNodeClick={(_, node) => onChoose(node.id)}
+        onNodesChange={(changes) => { for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id); }}
+        ariaLabelConfig={{ 'node.a11yDescription.default': words.graphHop, 'node.a11yDescription.keyboardDisabled': words.graphHop }}
+      >
+        <Tools placed={placed} broken={broken} />
+      </ReactFlow>
+    </div>
+  );
+}
+
+/** Shows everything while it can be read, else the broken hop, else the beginning. */
+function show(graph: ReactFlowInstance<HopNode>, placed: Placed, broken: string | undefined): void {
+  const frame = document.querySelector(`.${styles['frame']}`);
+  const fits = frame ? Math.min((frame.clientWidth - 2 * margin) / placed.width, (frame.clientHeight - 2 * margin) / placed.height) : 1;
+  if (fits >= readable) void graph.fitView({ padding: `${margin}px`, maxZoom: 1 });
+  else if (broken) toHop(graph, placed, broken);
+  else void graph.setViewport({ x: margin, y: margin, zoom: Math.max(readable, Math.min(1, frame ? (frame.clientWidth - 2 * margin) / placed.width : 1)) });
+}
+
+function toHop(graph: ReactFlowInstance<HopNode>, placed: Placed, id: string, duration = 0): void {
+  const at = placed.at[id];
+  if (at) void graph.setCenter(at.x + size.width / 2, at.y + size.height / 2, { zoom: 1, duration });
+}
+
+function Tools({ placed, broken }: { placed: Placed; broken: string | undefined }) {
+  const words = useWords(workloadWords);
+  const graph = useReactFlow<HopNode>();
+  return (
+    <Panel position="top-right" className={styles['tools']} role="group" aria-label={words.controls}>
+      {broken && <Tool label={words.toBroken} icon={IconFocus2} onClick={() => toHop(graph, placed, broken, 120)} />}
+      <Tool label={words.fit} icon={IconMaximize} onClick={() => void graph.fitView({ padding: `${margin}px`, maxZoom: 1, duration: 120 })} />
+      <Tool label={words.zoomOut} icon={IconMinus} onClick={() => void graph.zoomOut({ duration: 120 })} />
+      <Tool label={words.zoomIn} icon={IconPlus} onClick={() => void graph.zoomIn({ duration: 120 })} />
+    </Panel>
+  );
+}
+
+function Tool({ label, icon: Icon, onClick }: { label: string; icon: ComponentType<{ size?: number }>; onClick: () => void }) {
+  return <ActionIcon variant="default" aria-label={label} title={label} onClick={onClick}><Icon size={16} /></ActionIcon>;
+}
+
+function HopCard({ data: { hop, broken, chosen } }: NodeProps<HopNode>) {
+  const words = useWords(workloadWords);
+  const reason = hop.reason && reworded(words, hop.reason);
+  const label = hop.folded ? words.foldedHop(hop.folded.length) : hop.label;
+  return (
+    <div className={styles['hop']} data-state={hop.state} data-broken={broken || undefined} data-chosen={chosen || undefined} data-folded={hop.folded ? true : undefined} title={[label, reason].filter(Boolean).join('\n')}>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <span className={styles['kind']}><span>{words.hops[hop.kind]}</span><StateMark tone={hopTones[hop.state]}>{words.hopStates[hop.state]}</StateMark></span>
+      <span className={styles['label']}>{label || '–'}</span>
+      <span className={styles['reason']}>{reason || hop.cluster || hop.ref?.kind}</span>
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Age } from '@/shared/ui/Age';
+import type { Column } from '@/shared/ui/Rows';
+import { StateMark } from '@/shared/ui/StateMark';
+import { ClusterDots } from './ClusterDots';
+import { reworded, sentence } from './sentence';
+import { reasonsOf, tones } from './state';
+import type { WorkloadRow } from './types';
+import type { WorkloadWords } from './words.en';
+import { workloadWords } from './words';
+import styles from './workloadColumns.module.css';
+
+/** The columns of the list; at phone width name, state and reason come first. */
+export function useWorkloadColumns(): Column<WorkloadRow>[] {
+  const words = useWords(workloadWords);
+  return useMemo(() => [
+    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <NameCell row={row} /> },
+    { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
+    { key: 'clusters', label: words.clusters, sortable: true, cell: (row) => <ClusterDots clusters={row.clusters} /> },
+    { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <ReplicasCell row={row} words={words} /> },
+    { key: 'images', label: words.images, cell: (row) => <Images images={row.images} words={words} /> },
+    { key: 'policy', label: words.policy, sortable: true, minor: true, cell: (row) => <PolicyCell row={row} words={words} /> },
+    { key: 'age', label: words.age, sortable: true, right: true, card: 'none', minor: true, cell: (row) => <Age at={row.createdAt} /> },
+  ], [words]);
+}
+
+function NameCell({ row }: { row: WorkloadRow }) {
+  return (
+    <span className={styles['name']}>
+      <Link href={paths.workload(row)}>{row.name}</Link>
+      <span className="dim small">{row.kind}{row.namespace && ` · ${row.namespace}`}</span>
+    </span>
+  );
+}
+
+export function ReplicasCell({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
+  if (!row.replicas) return <span className="dim">–</span>;
+  const { ready, wanted } = row.replicas;
+  return <span title={words.replicasHint(ready, wanted)}>{ready}/{wanted}</span>;
+}
+
+function Images({ images, words }: { images: string[]; words: WorkloadWords }) {
+  const [first] = images;
+  if (!first) return <span className="dim">–</span>;
+  return <span className={styles['images']}><code title={images.join('\n')}>{first}</code>{images.length > 1 && <span className="dim small">{words.moreImages(images.length - 1)}</span>}</span>;
+}
+
+function PolicyCell({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
+  return row.policy ? <Link href={paths.policy(row.policy)}>{row.policy.name}</Link> : <span className="dim">{words.noPolicy}</span>;
+}
+
+/** Why a workload is not well, and what the clusters say to it. */
+export function ReasonLine({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
+  if (row.state === 'ok') return null;
+  const { reason, others } = reasonsOf(row);
+  const shown = others.slice(0, 2);
+  const main = reason ? sentence(words, { text: reason, code: row.reasonCode, params: row.reasonParams }) : shown.length === 0 && words.noReason[row.state];
+  return (
+    <>
+      {main}
+      {shown.map((cluster) => <span key={cluster.name} className={styles['more']}>{reworded(words, cluster.message ?? '')}</span>)}
+      {others.length > shown.length && <span className={styles['more']}>{words.moreDots(others.length - shown.length)}</span>}
+    </>
+  );
+}
