@@ -1,0 +1,160 @@
+package workload
+
+import (
+	"strings"
+	"time"
+)
+
+// Level says how much a fact asks for attention.
+type Level string
+
+// The levels of facts.
+const (
+	LevelOK    Level = "ok"
+	LevelInfo  Level = "info"
+	LevelWarn  Level = "warn"
+	LevelError Level = "error"
+)
+
+// Code names a sentence, for translation. It never changes once released.
+type Code string
+
+// The sentences; what stands in braces are their parameters.
+const (
+	CodePolicyHolds     Code = "policy.holds"      // policy
+	CodePolicyAttached  Code = "policy.attached"   // parent
+	CodePolicyManagedBy Code = "policy.managed-by" // component
+	CodePolicyNone      Code = "policy.none"
+	CodePolicyComing    Code = "policy.coming"  // policy
+	CodePolicyGone      Code = "policy.gone"    // policy
+	CodePolicyRemoved   Code = "policy.removed" // nothing: the binding stays
+	CodeTemplateGone    Code = "template.gone"
+	CodeTemplateGoing   Code = "template.going"
+	CodeBindingMissing  Code = "binding.missing"
+	CodeScheduled       Code = "schedule.done" // count clusters
+	CodeSchedulePending Code = "schedule.pending"
+	CodeSchedulePaused  Code = "schedule.suspended"
+	CodeScheduleFailed  Code = "schedule.failed" // reason message
+	CodeScheduleStale   Code = "schedule.stale"  // reason message
+	CodeScheduleNowhere Code = "schedule.nowhere"
+	CodeFiltered        Code = "schedule.filtered" // filter count reason
+	CodeEvicting        Code = "schedule.evicting" // cluster reason
+	CodeWorkMissing     Code = "work.missing"      // cluster
+	CodeWorkPending     Code = "work.pending"      // cluster
+	CodeWorkSuspended   Code = "work.suspended"    // cluster
+	CodeWorkFailed      Code = "work.failed"       // cluster message
+	CodeWorkConflict    Code = "work.conflict"     // cluster
+	CodeWorkGoing       Code = "work.going"        // cluster
+	CodeMemberGone      Code = "member.gone"       // cluster
+	CodeMemberNotReady  Code = "member.not-ready"  // cluster message
+	CodeHealthUnready   Code = "health.unready"    // cluster ready wanted
+	CodeHealthUnhealthy Code = "health.unhealthy"  // cluster
+	CodeHealthUnknown   Code = "health.unknown"    // cluster
+	CodeMore            Code = "more"              // count
+	CodeAllReady        Code = "all.ready"         // clusters ready wanted
+	CodeAllApplied      Code = "all.applied"       // clusters
+
+	CodePreviewTakes     Code = "preview.takes"
+	CodePreviewHolds     Code = "preview.holds"
+	CodePreviewPreempts  Code = "preview.preempts" // policy
+	CodePreviewHeld      Code = "preview.held"     // policy
+	CodePreviewBeaten    Code = "preview.beaten"   // policy
+	CodePreviewNoMatch   Code = "preview.no-match"
+	CodePreviewReleases  Code = "preview.releases"
+	CodePreviewPasses    Code = "preview.passes"    // policy
+	CodePreviewComponent Code = "preview.component" // component
+	CodePreviewWaits     Code = "preview.waits"     // override
+	CodePreviewLazy      Code = "preview.lazy"
+	CodePreviewScheduler Code = "preview.scheduler" // scheduler
+	CodePreviewNowhere   Code = "preview.nowhere"
+	CodePreviewChanges   Code = "preview.changes" // count clusters
+)
+
+// sentences are what codes say in English.
+var sentences = map[Code]string{
+	CodePolicyHolds:     "{policy} holds it.",
+	CodePolicyAttached:  "It goes along with {parent}, which needs it.",
+	CodePolicyManagedBy: "It is propagated by {component}.",
+	CodePolicyNone:      "No policy matches it.",
+	CodePolicyComing:    "{policy} matches it and will take it.",
+	CodePolicyGone:      "{policy}, which holds it, does not exist any more.",
+	CodePolicyRemoved:   "No policy holds it any more; it stays where it is.",
+	CodeTemplateGone:    "The object does not exist on the hub any more.",
+	CodeTemplateGoing:   "The object is being deleted on the hub.",
+	CodeBindingMissing:  "It has not been bound to clusters yet.",
+	CodeScheduled:       "It is scheduled to {count} clusters: {clusters}.",
+	CodeSchedulePending: "The scheduler has not looked at it yet.",
+	CodeSchedulePaused:  "Scheduling is suspended.",
+	CodeScheduleFailed:  "No clusters were found ({reason}): {message}",
+	CodeScheduleStale:   "It stays where it was, because scheduling it anew failed ({reason}): {message}",
+	CodeScheduleNowhere: "It is scheduled to no cluster.",
+	CodeFiltered:        "{filter} leaves out {count} clusters: {reason}.",
+	CodeEvicting:        "It is moving away from {cluster} ({reason}).",
+	CodeWorkMissing:     "{cluster}: the Work has not been made yet.",
+	CodeWorkPending:     "{cluster}: the object has not been applied yet.",
+	CodeWorkSuspended:   "{cluster}: sending is suspended.",
+	CodeWorkFailed:      "{cluster}: {message}",
+	CodeWorkConflict:    "{cluster}: an object of this name exists there that the hub does not manage.",
+	CodeWorkGoing:       "{cluster}: the object is being taken away.",
+	CodeMemberGone:      "{cluster} does not exist any more.",
+	CodeMemberNotReady:  "{cluster} is not ready: {message}",
+	CodeHealthUnready:   "{cluster}: {ready} of {wanted} replicas are ready.",
+	CodeHealthUnhealthy: "{cluster}: the object is not healthy yet.",
+	CodeHealthUnknown:   "{cluster} has not reported how the object is.",
+	CodeMore:            "{count} more clusters are in the same way.",
+	CodeAllReady:        "All clusters have it ({clusters}); {ready} of {wanted} replicas are ready.",
+	CodeAllApplied:      "All clusters have it ({clusters}).",
+
+	CodePreviewTakes:     "No policy holds it yet; this one would take it.",
+	CodePreviewHolds:     "This policy holds it already.",
+	CodePreviewPreempts:  "It would take it from {policy}.",
+	CodePreviewHeld:      "{policy} holds it, and keeps it.",
+	CodePreviewBeaten:    "{policy} would take it: it comes first by kind, priority, closeness of match or name.",
+	CodePreviewNoMatch:   "The policy does not match it.",
+	CodePreviewReleases:  "The policy would let it go; it stays where it is, and nobody holds it.",
+	CodePreviewPasses:    "The policy would let it go, and {policy} would take it.",
+	CodePreviewComponent: "{component} propagates it, so that policies leave it alone.",
+	CodePreviewWaits:     "The policy waits for {override}, an override policy that does not exist yet.",
+	CodePreviewLazy:      "Nothing changes until the object itself does, because the policy is activated lazily.",
+	CodePreviewScheduler: "The scheduler {scheduler} decides where it goes, which is not ours.",
+	CodePreviewNowhere:   "It goes to no cluster yet, so that there is nothing to change.",
+	CodePreviewChanges:   "Overrides change it for {count} of its {clusters} clusters.",
+}
+
+// Fact is one link of the chain that says why a workload is as it is.
+type Fact struct {
+	Level Level `json:"level" enums:"ok,info,warn,error"`
+	// Text says it in English; Code and Params say it for translation.
+	Text   string            `json:"text"`
+	Code   Code              `json:"code"`
+	Params map[string]string `json:"params,omitempty" validate:"optional"`
+	At     *time.Time        `json:"at,omitempty" validate:"optional"`
+	Link   *ObjectRef        `json:"link,omitempty" validate:"optional"`
+}
+
+// say makes a fact of a sentence and its parameters, as pairs.
+func say(level Level, code Code, pairs ...string) Fact {
+	fact := Fact{Level: level, Code: code}
+	if len(pairs) > 0 {
+		fact.Params = make(map[string]string, len(pairs)/2)
+	}
+	filled := make([]string, 0, len(pairs))
+	for i := 0; i+1 < len(pairs); i += 2 {
+		fact.Params[pairs[i]] = pairs[i+1]
+		filled = append(filled, "{"+pairs[i]+"}", pairs[i+1])
+	}
+	fact.Text = strings.NewReplacer(filled...).Replace(sentences[code])
+	return fact
+}
+
+func (f Fact) linked(link *ObjectRef) Fact {
+	f.Link = link
+	return f
+}
+
+func (f Fact) since(at time.Time) Fact {
+	if !at.IsZero() {
+		f.At = &at
+	}
+	return f
+}

@@ -1,0 +1,243 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/scheduling"
+)
+
+// alike is how many clusters with the same trouble are named; the rest are
+// counted.
+const alike = 10
+
+// surroundings are what the chain of facts needs beside the view.
+type surroundings struct {
+	// cluster finds a cluster; nil: there is none.
+	cluster func(name string) *clusterv1alpha1.Cluster
+	// exists says whether a policy does.
+	exists func(PolicyRef) bool
+	// coming is the policy that would take a workload that nobody holds.
+	coming *PolicyRef
+	// excluded are the clusters left out and why, where none was found.
+	excluded []scheduling.Exclusion
+}
+
+// facts say, link by link from the policy to the members, how the workload is.
+func (v view) facts(around surroundings) []Fact {
+	facts := v.templateFacts()
+	facts = append(facts, v.policyFact(around))
+	if v.binding == nil {
+		if v.policy() != nil {
+			facts = append(facts, say(LevelWarn, CodeBindingMissing))
+		}
+		return facts
+	}
+	hops := v.hops()
+	facts = append(facts, v.scheduleFact(hops))
+	if len(hops) == 0 {
+		facts = append(facts, filtered(around.excluded)...)
+	}
+	for _, task := range v.binding.BindingSpec().GracefulEvictionTasks {
+		facts = append(facts, say(LevelInfo, CodeEvicting, "cluster", task.FromCluster, "reason", task.Reason).linked(clusterRef(task.FromCluster)))
+	}
+	troubles := v.clusterFacts(hops, around)
+	facts = append(facts, troubles...)
+	if len(hops) > 0 && len(troubles) == 0 {
+		facts = append(facts, v.allWell(hops))
+	}
+	return facts
+}
+
+func (v view) templateFacts() []Fact {
+	switch {
+	case v.template == nil:
+		return []Fact{say(LevelError, CodeTemplateGone)}
+	case v.template.GetDeletionTimestamp() != nil:
+		return []Fact{say(LevelWarn, CodeTemplateGoing).since(v.template.GetDeletionTimestamp().Time)}
+	}
+	return nil
+}
+
+func (v view) policyFact(around surroundings) Fact {
+	if holder := v.policy(); holder != nil {
+		if !around.exists(*holder) {
+			return say(LevelWarn, CodePolicyGone, "policy", holder.String())
+		}
+		return say(LevelOK, CodePolicyHolds, "policy", holder.String()).linked(holder.object())
+	}
+	if v.binding != nil {
+		for _, parent := range v.binding.BindingSpec().RequiredBy {
+			link := &ObjectRef{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: parent.Namespace, Name: parent.Name}
+			return say(LevelOK, CodePolicyAttached, "parent", strings.TrimPrefix(parent.Namespace+"/"+parent.Name, "/")).linked(link)
+		}
+		if component := v.binding.GetLabels()[workv1alpha2.BindingManagedByLabel]; component != "" {
+			return say(LevelOK, CodePolicyManagedBy, "component", component)
+		}
+	}
+	if around.coming != nil {
+		return say(LevelInfo, CodePolicyComing, "policy", around.coming.String()).linked(around.coming.object())
+	}
+	if v.binding != nil {
+		return say(LevelInfo, CodePolicyRemoved)
+	}
+	return say(LevelWarn, CodePolicyNone)
+}
+
+// scheduleFact says where the scheduler put it, or why nowhere.
+func (v view) scheduleFact(hops []hop) Fact {
+	if len(hops) == 0 {
+		_, why := v.nowhere()
+		return why.linked(v.bindingRef())
+	}
+	scheduled := meta.FindStatusCondition(v.binding.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	if scheduled != nil && scheduled.Status != metav1.ConditionTrue {
+		return say(LevelWarn, CodeScheduleStale, "reason", scheduled.Reason, "message", scheduled.Message).
+			since(scheduled.LastTransitionTime.Time).linked(v.bindingRef())
+	}
+	names := make([]string, 0, alike)
+	for i := range hops {
+		if i == alike {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, hops[i].Name)
+	}
+	fact := say(LevelOK, CodeScheduled, "count", number(len(hops)), "clusters", strings.Join(names, ", ")).linked(v.bindingRef())
+	if at := v.binding.BindingStatus().LastScheduledTime; at != nil {
+		fact = fact.since(at.Time)
+	}
+	return fact
+}
+
+// filtered counts the clusters that each filter left out, the largest first.
+func filtered(excluded []scheduling.Exclusion) []Fact {
+	type group struct {
+		filter, reason string
+		count          int
+	}
+	var groups []group
+	for _, exclusion := range excluded {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.filter == exclusion.Filter && g.reason == exclusion.Reason })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{filter: exclusion.Filter, reason: exclusion.Reason})
+		}
+		groups[i].count++
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return b.count - a.count })
+	facts := make([]Fact, 0, len(groups))
+	for _, g := range groups[:min(alike, len(groups))] {
+		facts = append(facts, say(LevelInfo, CodeFiltered, "filter", g.filter, "count", number(g.count), "reason", g.reason))
+	}
+	return facts
+}
+
+// clusterFacts say what is wrong where, the most urgent first. Clusters with the
+// same trouble are counted once there are many.
+func (v view) clusterFacts(hops []hop, around surroundings) []Fact {
+	var all []Fact
+	known := make(map[string]bool, len(hops))
+	for i := range hops {
+		known[hops[i].Name] = true
+		if fact, bad := memberFact(hops[i].Name, around.cluster(hops[i].Name)); bad {
+			all = append(all, fact)
+		}
+		if hops[i].State != PlacedOK {
+			all = append(all, hops[i].fact)
+		}
+	}
+	for name, work := range v.works {
+		if !known[name] {
+			all = append(all, say(LevelInfo, CodeWorkGoing, "cluster", name).linked(workRef(work)))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Fact) int {
+		if urgent := urgency(b.Level) - urgency(a.Level); urgent != 0 {
+			return urgent
+		}
+		return compareNames(string(a.Code)+a.Params["cluster"], string(b.Code)+b.Params["cluster"])
+	})
+	return shorten(all)
+}
+
+func urgency(level Level) int {
+	return slices.Index([]Level{LevelOK, LevelInfo, LevelWarn, LevelError}, level)
+}
+
+// shorten keeps the first facts of each code and counts the others.
+func shorten(facts []Fact) []Fact {
+	var kept []Fact
+	for start := 0; start < len(facts); {
+		end := start
+		for end < len(facts) && facts[end].Code == facts[start].Code && facts[end].Level == facts[start].Level {
+			end++
+		}
+		shown := min(end, start+alike)
+		kept = append(kept, facts[start:shown]...)
+		if end > shown {
+			kept = append(kept, say(facts[start].Level, CodeMore, "count", number(end-shown)))
+		}
+		start = end
+	}
+	return kept
+}
+
+// memberFact says what is wrong with a member itself.
+func memberFact(name string, cluster *clusterv1alpha1.Cluster) (Fact, bool) {
+	if cluster == nil {
+		return say(LevelError, CodeMemberGone, "cluster", name), true
+	}
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	if ready != nil && ready.Status == metav1.ConditionTrue {
+		return Fact{}, false
+	}
+	message := "it has not reported yet"
+	fact := say(LevelError, CodeMemberNotReady, "cluster", name, "message", message)
+	if ready != nil {
+		if ready.Message != "" {
+			message = ready.Message
+		}
+		fact = say(LevelError, CodeMemberNotReady, "cluster", name, "message", message).since(ready.LastTransitionTime.Time)
+	}
+	return fact.linked(clusterRef(name)), true
+}
+
+func clusterRef(name string) *ObjectRef {
+	return &ObjectRef{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: name}
+}
+
+func (v view) allWell(hops []hop) Fact {
+	if sum := v.replicas(hops); sum != nil {
+		return say(LevelOK, CodeAllReady, "clusters", number(len(hops)), "ready", number(sum.Ready), "wanted", number(sum.Wanted))
+	}
+	return say(LevelOK, CodeAllApplied, "clusters", number(len(hops)))
+}
+
+// conditionOf is a binding's condition as it is shown.
+func conditionOf(binding workv1alpha2.Binding, kind string) *Condition {
+	if binding == nil {
+		return nil
+	}
+	found := meta.FindStatusCondition(binding.BindingStatus().Conditions, kind)
+	if found == nil {
+		return nil
+	}
+	return &Condition{
+		Type: found.Type, Status: string(found.Status), Reason: found.Reason, Message: found.Message, LastTransitionTime: found.LastTransitionTime.Time,
+	}
+}
+
+// healthOf is what a Work says about its object, for people.
+func healthOf(work *workv1alpha1.Work) string {
+	if work == nil || len(work.Status.ManifestStatuses) == 0 || work.Status.ManifestStatuses[0].Health == "" {
+		return HealthUnknown
+	}
+	return string(work.Status.ManifestStatuses[0].Health)
+}

@@ -1,0 +1,202 @@
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"muster.dev/muster/backend/fault"
+)
+
+// Query says which workloads to list and in which order. Empty fields fit all; a
+// field with several values fits any of them.
+type Query struct {
+	// Text is looked for in name, namespace, kind, policy and images.
+	Text       string
+	Namespaces []string
+	Kinds      []string
+	// Policy is resource/namespace/name as in paths, or a bare name.
+	Policy   string
+	Clusters []string
+	States   []string
+	// All adds the workloads that no policy holds.
+	All bool
+	// Sort is a key of sortKeys, after "-" for descending; empty is by name.
+	Sort  string
+	After Position
+	Limit int
+}
+
+// Position is where a page ends: the row's value of the sort key, its name, and
+// its id.
+type Position struct {
+	Sort   string `json:"s"`
+	Number int64  `json:"n,omitempty"`
+	Text   string `json:"t,omitempty"`
+	Name   string `json:"k"`
+	ID     string `json:"i"`
+}
+
+// Counts counts workloads by state.
+type Counts struct {
+	OK          int `json:"ok"`
+	Progressing int `json:"progressing"`
+	Failed      int `json:"failed"`
+	Pending     int `json:"pending"`
+	Unscheduled int `json:"unscheduled"`
+	Unmanaged   int `json:"unmanaged"`
+}
+
+func (c *Counts) add(state State) {
+	switch state {
+	case StateOK:
+		c.OK++
+	case StateProgressing:
+		c.Progressing++
+	case StateFailed:
+		c.Failed++
+	case StatePending:
+		c.Pending++
+	case StateUnscheduled:
+		c.Unscheduled++
+	case StateUnmanaged:
+		c.Unmanaged++
+	}
+}
+
+// sortKeys give a row's value to sort by; ties go by name, then id.
+var sortKeys = map[string]func(*Row) Position{
+	"name":      func(*Row) Position { return Position{} },
+	"namespace": func(r *Row) Position { return Position{Text: r.Namespace} },
+	"kind":      func(r *Row) Position { return Position{Text: r.Kind} },
+	"age":       func(r *Row) Position { return Position{Number: -r.CreatedAt.Unix()} },
+	"state":     func(r *Row) Position { return Position{Number: int64(slices.Index(States, r.State))} },
+	"clusters":  func(r *Row) Position { return Position{Number: int64(len(r.Clusters))} },
+	"replicas":  func(r *Row) Position { return Position{Number: r.Replicas.share()} },
+	"policy":    func(r *Row) Position { return Position{Text: policyPath(r)} },
+}
+
+// share is how many of the wanted replicas are ready, in millionths; a workload
+// without replicas comes first.
+func (r *Replicas) share() int64 {
+	switch {
+	case r == nil:
+		return -1
+	case r.Wanted == 0:
+		return 1e6
+	}
+	return int64(r.Ready) * 1e6 / int64(r.Wanted)
+}
+
+func policyPath(row *Row) string {
+	if row.Policy == nil {
+		return ""
+	}
+	return row.Policy.path()
+}
+
+// prepare checks the query.
+func (q *Query) prepare() error {
+	for _, state := range q.States {
+		if !slices.Contains(States, State(state)) {
+			return fault.Invalid("there is no state %q", state).WithField("state", "use ok, progressing, failed, pending, unscheduled or unmanaged")
+		}
+	}
+	if q.Sort == "" {
+		q.Sort = "name"
+	}
+	if sortKeys[strings.TrimPrefix(q.Sort, "-")] == nil {
+		return fault.Invalid("workloads cannot be sorted by %q", q.Sort).WithField("sort", "not known")
+	}
+	if q.After.ID != "" && q.After.Sort != q.Sort {
+		return fault.Invalid("the cursor is of another order").WithField("cursor", "does not fit sort").WithFix("start again without a cursor")
+	}
+	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
+	return nil
+}
+
+// fits judges a row by everything but its state.
+func (q *Query) fits(row *Row) bool {
+	switch {
+	case !q.All && row.State == StateUnmanaged,
+		len(q.Namespaces) > 0 && !slices.Contains(q.Namespaces, row.Namespace),
+		len(q.Kinds) > 0 && !slices.ContainsFunc(q.Kinds, func(kind string) bool { return strings.EqualFold(kind, row.Kind) }),
+		q.Policy != "" && !q.held(row.Policy),
+		len(q.Clusters) > 0 && !slices.ContainsFunc(row.Clusters, func(c PlacedCluster) bool { return slices.Contains(q.Clusters, c.Name) }):
+		return false
+	case q.Text == "":
+		return true
+	}
+	for _, text := range append([]string{row.Name, row.Namespace, row.Kind}, row.Images...) {
+		if strings.Contains(strings.ToLower(text), q.Text) {
+			return true
+		}
+	}
+	return row.Policy != nil && strings.Contains(strings.ToLower(row.Policy.Name), q.Text)
+}
+
+func (q *Query) held(by *PolicyRef) bool {
+	return by != nil && (by.Name == q.Policy || by.path() == q.Policy)
+}
+
+// Listing is one page of workloads.
+type Listing struct {
+	Rows   []Row
+	Next   *Position
+	Total  int
+	Counts Counts
+}
+
+// placed is a row with its sort key, which is made once.
+type placed struct {
+	row *Row
+	at  Position
+}
+
+// apply filters, sorts and cuts rows. Counts are of all rows that fit but for
+// their state, so that each state can be chosen from what is shown.
+func (q *Query) apply(rows []*Row) Listing {
+	var listing Listing
+	fitting := make([]placed, 0, len(rows))
+	for _, row := range rows {
+		if !q.fits(row) {
+			continue
+		}
+		listing.Counts.add(row.State)
+		if len(q.States) == 0 || slices.Contains(q.States, string(row.State)) {
+			fitting = append(fitting, placed{row, q.position(row)})
+		}
+	}
+	listing.Total = len(fitting)
+	slices.SortFunc(fitting, func(a, b placed) int { return q.compare(a.at, b.at) })
+	if q.After.ID != "" {
+		from, _ := slices.BinarySearchFunc(fitting, q.After, func(p placed, after Position) int {
+			return cmp.Or(q.compare(p.at, after), -1) // behind the row itself
+		})
+		fitting = fitting[from:]
+	}
+	shown := fitting[:min(q.Limit, len(fitting))]
+	listing.Rows = make([]Row, 0, len(shown))
+	for _, p := range shown {
+		listing.Rows = append(listing.Rows, *p.row)
+	}
+	if len(fitting) > len(shown) && len(shown) > 0 {
+		next := shown[len(shown)-1].at
+		listing.Next = &next
+	}
+	return listing
+}
+
+func (q *Query) position(row *Row) Position {
+	position := sortKeys[strings.TrimPrefix(q.Sort, "-")](row)
+	position.Sort, position.Name, position.ID = q.Sort, row.Name, row.ID
+	return position
+}
+
+func (q *Query) compare(a, b Position) int {
+	order := cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Text, b.Text), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	if strings.HasPrefix(q.Sort, "-") {
+		return -order
+	}
+	return order
+}

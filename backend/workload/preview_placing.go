@@ -1,0 +1,327 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"muster.dev/muster/agent/interpret"
+	"muster.dev/muster/backend/apis"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/scheduling"
+	"muster.dev/muster/backend/template"
+)
+
+// placing tells where objects would go with a draft among the propagation
+// policies. It looks at one snapshot of the clusters.
+type placing struct {
+	service  *Service
+	draft    parsed
+	claim    template.Claim
+	spec     *policyv1alpha1.PropagationSpec
+	snapshot *scheduling.Snapshot
+	waiting  string // an override policy that must exist first and does not
+	// byNamespace are the policies of a namespace with the draft in its place.
+	byNamespace map[string]propagationPolicies
+}
+
+type propagationPolicies struct {
+	pps  []*policyv1alpha1.PropagationPolicy
+	cpps []*policyv1alpha1.ClusterPropagationPolicy
+}
+
+func (s *Service) newPlacing(ctx context.Context, p parsed) (*placing, error) {
+	placing := &placing{
+		service: s, draft: p, claim: template.ClaimOf(p.object), spec: template.SpecOf(p.object), snapshot: s.Scheduler.Snapshot(),
+		byNamespace: map[string]propagationPolicies{},
+	}
+	overrides, err := s.overridePolicies(ctx, p.ref.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range placing.spec.DependentOverrides {
+		if !dependencyExists(overrides.Cluster, overrides.Namespaced, p.ref, name) {
+			placing.waiting = name
+			break
+		}
+	}
+	return placing, nil
+}
+
+func dependencyExists(cluster []*policyv1alpha1.ClusterOverridePolicy, namespaced []*policyv1alpha1.OverridePolicy, holder PolicyRef, name string) bool {
+	if holder.Namespace == "" {
+		return slices.ContainsFunc(cluster, func(p *policyv1alpha1.ClusterOverridePolicy) bool { return p.Name == name })
+	}
+	return slices.ContainsFunc(namespaced, func(p *policyv1alpha1.OverridePolicy) bool { return p.Name == name })
+}
+
+// policies are the propagation policies that would be there.
+func (p *placing) policies(ctx context.Context, namespace string) (propagationPolicies, error) {
+	if known, ok := p.byNamespace[namespace]; ok {
+		return known, nil
+	}
+	pps, cpps, err := p.service.propagationPolicies(ctx, namespace)
+	if err != nil {
+		return propagationPolicies{}, err
+	}
+	switch draft := p.draft.object.(type) {
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		cpps = replacedBy(cpps, draft)
+	case *policyv1alpha1.PropagationPolicy:
+		if draft.Namespace == namespace {
+			pps = replacedBy(pps, draft)
+		}
+	}
+	all := propagationPolicies{pps, cpps}
+	p.byNamespace[namespace] = all
+	return all, nil
+}
+
+// find is a policy that would be there.
+func (all propagationPolicies) find(claim template.Claim) template.PolicyObject {
+	if claim.Kind == policyv1alpha1.ResourceKindPropagationPolicy {
+		if i := slices.IndexFunc(all.pps, func(p *policyv1alpha1.PropagationPolicy) bool {
+			return p.Name == claim.Name && p.Namespace == claim.Namespace
+		}); i >= 0 {
+			return all.pps[i]
+		}
+		return nil
+	}
+	if i := slices.IndexFunc(all.cpps, func(p *policyv1alpha1.ClusterPropagationPolicy) bool { return p.Name == claim.Name }); i >= 0 {
+		return all.cpps[i]
+	}
+	return nil
+}
+
+func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (PreviewItem, error) {
+	item := itemFor(object)
+	held, isHeld := template.ClaimIn(object)
+	if isHeld {
+		ref := claimRef(held)
+		item.Current = &ref
+	}
+	seen, _ := p.service.projection.look(template.RefOf(object))
+	takes, why, err := p.takes(ctx, object, held, isHeld)
+	if err != nil {
+		return item, err
+	}
+	item.Takes = takes
+	item.because(why)
+	if !takes {
+		return item, nil
+	}
+	next, err := p.next(ctx, object, seen.binding)
+	if err != nil {
+		return item, err
+	}
+	spec := next.BindingSpec()
+	if counts(spec) {
+		wanted := spec.Replicas
+		item.Replicas = &wanted
+	}
+	before := clustersNow(seen.binding)
+	if why := p.still(next, seen.binding, isHeld && same(held, p.claim)); why.Code != "" {
+		item.because(why)
+		item.describe(before, before, counts(spec))
+		return item, nil
+	}
+	item.place(next, before, p.snapshot, p.service.KeepEmpty)
+	return item, nil
+}
+
+func same(a, b template.Claim) bool {
+	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// takes says whether the draft would hold an object, by the rules of the
+// detector (contract section 8.2).
+func (p *placing) takes(ctx context.Context, object *unstructured.Unstructured, held template.Claim, isHeld bool) (bool, Fact, error) {
+	matches := inReach(p.draft.ref, object) && policy.MatchAny(p.spec.ResourceSelectors, object) != policy.MatchNone
+	all, err := p.policies(ctx, object.GetNamespace())
+	if err != nil {
+		return false, Fact{}, err
+	}
+	switch {
+	case object.GetLabels()[apis.ClaimedByLabel] != "":
+		return false, say(LevelInfo, CodePreviewComponent, "component", object.GetLabels()[apis.ClaimedByLabel]), nil
+	case !matches && isHeld && same(held, p.claim):
+		return false, p.released(object, all), nil
+	case !matches:
+		return false, say(LevelInfo, CodePreviewNoMatch), nil
+	case p.waiting != "":
+		return false, say(LevelWarn, CodePreviewWaits, "override", p.waiting), nil
+	case isHeld && same(held, p.claim):
+		return true, say(LevelOK, CodePreviewHolds), nil
+	case isHeld:
+		holder := all.find(held)
+		if holder != nil && p.service.Gates.PropagationPolicyPreemption && template.Preempts(p.draft.object, holder, object) {
+			return true, say(LevelOK, CodePreviewPreempts, "policy", claimRef(held).String()), nil
+		}
+		return false, say(LevelInfo, CodePreviewHeld, "policy", claimRef(held).String()), nil
+	}
+	best, _ := template.Choose(object, all.pps, all.cpps)
+	if !same(best, p.claim) {
+		return false, say(LevelInfo, CodePreviewBeaten, "policy", claimRef(best).String()), nil
+	}
+	return true, say(LevelOK, CodePreviewTakes), nil
+}
+
+// released says what becomes of an object that the draft lets go.
+func (p *placing) released(object *unstructured.Unstructured, all propagationPolicies) Fact {
+	free := object.DeepCopy()
+	template.Claim{}.Put(free)
+	if next, found := template.Choose(free, all.pps, all.cpps); found {
+		return say(LevelWarn, CodePreviewPasses, "policy", claimRef(next).String())
+	}
+	return say(LevelWarn, CodePreviewReleases)
+}
+
+// next is the binding of an object as it would be stored before it is scheduled:
+// a new one, or the present one with what the draft says.
+func (p *placing) next(ctx context.Context, object *unstructured.Unstructured, present workv1alpha2.Binding) (workv1alpha2.Binding, error) {
+	scale, err := scaleOf(ctx, p.service.Interpreter, object, p.service.Gates)
+	if err != nil {
+		return nil, fmt.Errorf("count replicas of %s: %w", object.GetName(), err)
+	}
+	fresh := template.NewBinding(object, p.draft.object, scale, template.Extras{AffinityGroups: p.service.Gates.WorkloadAffinity})
+	if present == nil {
+		return fresh, nil
+	}
+	kept, ok := present.DeepCopyObject().(workv1alpha2.Binding)
+	if !ok {
+		return nil, fmt.Errorf("copy %T", present)
+	}
+	p.claim.Put(kept)
+	wanted, spec := fresh.BindingSpec().DeepCopy(), kept.BindingSpec()
+	// What others than the detector decide stays (contract section 8.2).
+	wanted.Clusters, wanted.RequiredBy, wanted.GracefulEvictionTasks = spec.Clusters, spec.RequiredBy, spec.GracefulEvictionTasks
+	wanted.RescheduleTriggeredAt = spec.RescheduleTriggeredAt
+	if spec.Suspension != nil && spec.Suspension.Scheduling != nil {
+		if wanted.Suspension == nil {
+			wanted.Suspension = &workv1alpha2.Suspension{}
+		}
+		wanted.Suspension.Scheduling = spec.Suspension.Scheduling
+	}
+	*spec = *wanted
+	return kept, nil
+}
+
+// scaleOf asks what the detector asks.
+func scaleOf(ctx context.Context, interpreter *interpret.Interpreter, object *unstructured.Unstructured, gates policy.Gates) (template.Scale, error) {
+	var scale template.Scale
+	if gates.MultiplePodTemplatesScheduling {
+		parts, known, err := interpreter.Components(ctx, object)
+		if err != nil || known {
+			scale.Components = parts
+			return scale, err
+		}
+	}
+	replicas, need, workload, err := interpreter.Replicas(ctx, object)
+	if err == nil && workload {
+		scale.Replicas, scale.Need = replicas, need
+	}
+	return scale, err
+}
+
+// still says why a binding that is there would not be scheduled anew, if it
+// would not.
+func (p *placing) still(next, present workv1alpha2.Binding, mine bool) Fact {
+	spec := next.BindingSpec()
+	switch {
+	case present != nil && mine && p.spec.ActivationPreference == policyv1alpha1.LazyActivation:
+		return say(LevelInfo, CodePreviewLazy)
+	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
+		return say(LevelInfo, CodeSchedulePaused)
+	case spec.SchedulerName != "" && spec.SchedulerName != policyv1alpha1.DefaultSchedulerName:
+		return say(LevelInfo, CodePreviewScheduler, "scheduler", spec.SchedulerName)
+	}
+	return Fact{}
+}
+
+func clustersNow(binding workv1alpha2.Binding) []workv1alpha2.TargetCluster {
+	if binding == nil {
+		return nil
+	}
+	return binding.BindingSpec().Clusters
+}
+
+// place asks the scheduler and describes what would be stored.
+func (i *PreviewItem) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) {
+	spec := next.BindingSpec()
+	_, fresh, needed := scheduling.Needed(next, snapshot)
+	decision := scheduling.Decide(scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: keepEmpty}, snapshot)
+	after := decision.Clusters
+	switch {
+	case !needed:
+		after, decision.Failure = before, nil // the scheduler would leave it as it is
+	case decision.Failure == nil:
+	case decision.Failure.Reason != workv1alpha2.ReasonNoClusterFit:
+		after = before // only what fits nowhere is taken away (contract section 9.7)
+	default:
+		after = nil
+	}
+	if decision.Failure != nil {
+		i.Failure = &PreviewFailure{Reason: decision.Failure.Reason, Message: decision.Failure.Message}
+		if decision.Failure.Reason == workv1alpha2.ReasonUnschedulable {
+			var sum int64
+			for _, n := range decision.Available {
+				sum += int64(n)
+			}
+			i.Failure.Available = &sum
+		}
+	}
+	i.describe(before, after, counts(spec))
+	chosen := make(map[string]bool, len(after))
+	for at := range after {
+		chosen[after[at].Name] = true
+	}
+	for _, out := range decision.Excluded {
+		if !chosen[out.Cluster] {
+			i.Excluded = append(i.Excluded, PreviewExclusion{Name: out.Cluster, Filter: out.Filter, Reason: out.Reason})
+		}
+	}
+}
+
+// describe compares where an object is with where it would be.
+func (i *PreviewItem) describe(before, after []workv1alpha2.TargetCluster, counted bool) {
+	now := make(map[string]int32, len(before))
+	for at := range before {
+		now[before[at].Name] = before[at].Replicas
+	}
+	for at := range after {
+		target := &after[at]
+		have, had := now[target.Name]
+		delete(now, target.Name)
+		cluster := PreviewCluster{Name: target.Name, Change: ChangedNew}
+		switch {
+		case !had:
+		case !counted || have == target.Replicas:
+			cluster.Change = ChangedKept
+		case have < target.Replicas:
+			cluster.Change = ChangedMore
+		default:
+			cluster.Change = ChangedFewer
+		}
+		if counted {
+			wanted := target.Replicas
+			cluster.Replicas = &wanted
+			if had {
+				cluster.Now = &have
+			}
+		}
+		i.Chosen = append(i.Chosen, cluster)
+	}
+	for at := range before {
+		if have, leaves := now[before[at].Name]; leaves {
+			leave := PreviewLeave{Name: before[at].Name}
+			if counted {
+				leave.Replicas = &have
+			}
+			i.Leaves = append(i.Leaves, leave)
+		}
+	}
+}
