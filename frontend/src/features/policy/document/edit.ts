@@ -148,10 +148,10 @@ function emptied(parsed: Parsed, spot: Spot, above: Spot): string {
   const { text } = parsed;
   const empty = isMap(spot.parent) ? '{}' : '[]';
   const from = spot.pair ? spot.pair.key.range?.[0] ?? 0 : dashes(spot.parent as YAMLSeq<Node>)[0] ?? 0;
-  const key = above.pair?.key.range;
-  const commented = key && !spot.parent?.flow && text.slice(key[1], from).includes('#') && /^\s*$/.test(text.slice(lineStart(text, from), from));
+  const head = above.pair ? above.pair.key.range?.[0] ?? 0 : above.parent && dashes(above.parent as YAMLSeq<Node>)[above.index];
+  const commented = head !== undefined && !spot.parent?.flow && /\s#/.test(text.slice(head, from)) && /^\s*$/.test(text.slice(lineStart(text, from), from));
   if (!commented) return replace(parsed, above, isMap(spot.parent) ? {} : []);
-  const deeper = columnOf(text, from) > columnOf(text, key[0]) ? '' : '  ';
+  const deeper = columnOf(text, from) > columnOf(text, head) ? '' : '  ';
   const to = spot.pair ? pairEnd(text, spot.pair) : Math.max(from + 1, endOf(text, spot.node));
   return spliced(text, from, lineEnd(text, to), deeper + empty);
 }

@@ -127,7 +127,8 @@ export function rangeOf(parsed: Parsed, path: Path): Range & { exact: boolean } 
   const exact = spot.path.length === path.length;
   if (spot.path.length === 0 && !exact) return { from: 0, to: 0, exact };
   if (spot.pair?.key.range) return { from: spot.pair.key.range[0], to: pairEnd(parsed.text, spot.pair), exact };
-  return { from: spot.node?.range?.[0] ?? 0, to: endOf(parsed.text, spot.node), exact };
+  const dash = isSeq(spot.parent) ? dashes(spot.parent as YAMLSeq<Node>)[spot.index] : undefined;
+  return { from: dash ?? spot.node?.range?.[0] ?? 0, to: Math.max((dash ?? -1) + 1, endOf(parsed.text, spot.node)), exact };
 }
 
 /** The range of the value alone, for squiggles; the key's when there is no value. */
