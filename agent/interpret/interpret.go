@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"muster.dev/muster/agent/interpret/native"
+	"muster.dev/muster/agent/interpret/sandbox"
 	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -34,6 +35,7 @@ type Operation = configv1alpha1.InterpreterOperation
 // called side by side and never change their arguments.
 type Interpreter struct {
 	log   *slog.Logger
+	pool  *sandbox.Pool // nil: no Lua
 	fed   *feeding
 	mu    sync.RWMutex
 	rules rules
@@ -47,23 +49,32 @@ func New(o Options) *Interpreter {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Interpreter{log: o.Log, fed: newFeeding(o.Fed), heard: map[int]func(func(schema.GroupVersionKind) bool){}}
+	i := &Interpreter{log: o.Log, fed: newFeeding(o.Fed), heard: map[int]func(func(schema.GroupVersionKind) bool){}}
+	if o.Sandbox != nil {
+		i.pool = sandbox.NewPool(*o.Sandbox)
+		i.rules.bundled = i.bundled()
+	}
+	return i
 }
 
 // Native returns an interpreter of native kinds only.
 func Native() *Interpreter { return New(Options{}) }
 
 // Close ends the Lua children. Questions that need them fail from then on.
-func (i *Interpreter) Close() {}
+func (i *Interpreter) Close() {
+	if i.pool != nil {
+		i.pool.Close()
+	}
+}
 
 // ask puts a question to the rule in charge. known is false if the native rules
 // are.
-func (i *Interpreter) ask(ctx context.Context, q *question) (a *answer, known bool, err error) {
+func (i *Interpreter) ask(ctx context.Context, q *Question) (a *Answer, known bool, err error) {
 	if err := i.fed.wait(ctx); err != nil {
 		return nil, true, err
 	}
 	i.mu.RLock()
-	r := i.rules.find(q.operation, q.object.GroupVersionKind())
+	r := i.rules.find(q.Operation, q.Object.GroupVersionKind())
 	i.mu.RUnlock()
 	if r == nil {
 		return nil, false, nil
@@ -72,25 +83,25 @@ func (i *Interpreter) ask(ctx context.Context, q *question) (a *answer, known bo
 	return a, true, err
 }
 
-// native words an error of the native rules.
-func nativeError(q *question, err error) error {
+// nativeError words an error of the native rules.
+func nativeError(q *Question, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Source: "the rules of Muster", Operation: q.operation, Object: describe(q.object), Reason: err.Error(),
+	return &Error{Source: "the rules of Muster", Operation: q.Operation, Object: describe(q.Object), Reason: err.Error(),
 		Fix: "correct the object, its kind has other fields"}
 }
 
 // Replicas returns how many replicas an object has and what one of them needs.
 // workload is false if its kind has no replicas.
 func (i *Interpreter) Replicas(ctx context.Context, o *unstructured.Unstructured) (n int32, need *workv1alpha2.ReplicaRequirements, workload bool, err error) {
-	q := &question{operation: configv1alpha1.InterpreterOperationInterpretReplica, object: o}
+	q := &Question{Operation: configv1alpha1.InterpreterOperationInterpretReplica, Object: o}
 	a, known, err := i.ask(ctx, q)
 	switch {
 	case err != nil:
 		return 0, nil, true, err
 	case known:
-		return a.replicas, a.need, true, nil
+		return a.Replicas, a.Need, true, nil
 	}
 	n, need, workload, err = native.Replicas(o)
 	return n, need, workload, nativeError(q, err)
@@ -99,23 +110,23 @@ func (i *Interpreter) Replicas(ctx context.Context, o *unstructured.Unstructured
 // Components returns the parts of an object of a kind with several pod
 // templates. known is false if its kind has none.
 func (i *Interpreter) Components(ctx context.Context, o *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error) {
-	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretComponent, object: o})
+	a, known, err := i.ask(ctx, &Question{Operation: configv1alpha1.InterpreterOperationInterpretComponent, Object: o})
 	if err != nil || !known {
 		return nil, known, err
 	}
-	return a.components, true, nil
+	return a.Components, true, nil
 }
 
 // Revise returns the object with another number of replicas; a Job's are its
 // parallelism. An object of a kind without replicas is returned as it is.
 func (i *Interpreter) Revise(ctx context.Context, o *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-	q := &question{operation: configv1alpha1.InterpreterOperationReviseReplica, object: o, replicas: replicas}
+	q := &Question{Operation: configv1alpha1.InterpreterOperationReviseReplica, Object: o, Replicas: replicas}
 	a, known, err := i.ask(ctx, q)
 	switch {
 	case err != nil:
 		return nil, err
 	case known:
-		return a.object, nil
+		return a.Object, nil
 	}
 	revised, _, err := native.Revise(o, replicas)
 	return revised, nativeError(q, err)
@@ -125,13 +136,13 @@ func (i *Interpreter) Revise(ctx context.Context, o *unstructured.Unstructured, 
 // what belongs to the member. Whatever the rule of the kind says, both are the
 // same object, with the member's metadata.
 func (i *Interpreter) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationRetain, object: desired, observed: observed})
+	a, known, err := i.ask(ctx, &Question{Operation: configv1alpha1.InterpreterOperationRetain, Object: desired, Observed: observed})
 	if err != nil {
 		return nil, err
 	}
 	var retained *unstructured.Unstructured
 	if known {
-		retained = a.object
+		retained = a.Object
 	} else {
 		retained = native.Retain(desired, observed)
 	}
@@ -142,27 +153,27 @@ func (i *Interpreter) Retain(ctx context.Context, desired, observed *unstructure
 // Reflect returns the part of a member object's status that the hub is told, nil
 // if there is none.
 func (i *Interpreter) Reflect(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretStatus, object: observed})
+	a, known, err := i.ask(ctx, &Question{Operation: configv1alpha1.InterpreterOperationInterpretStatus, Object: observed})
 	switch {
 	case err != nil:
 		return nil, err
 	case !known:
 		return native.Reflect(observed), nil
-	case a.status != nil && len(a.status.Raw) > native.MaxReflected:
+	case a.Status != nil && len(a.Status.Raw) > native.MaxReflected:
 		return nil, nil
 	}
-	return a.status, nil
+	return a.Status, nil
 }
 
 // Health judges a member object. With an error it is Unknown.
 func (i *Interpreter) Health(ctx context.Context, observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
-	a, known, err := i.ask(ctx, &question{operation: configv1alpha1.InterpreterOperationInterpretHealth, object: observed})
+	a, known, err := i.ask(ctx, &Question{Operation: configv1alpha1.InterpreterOperationInterpretHealth, Object: observed})
 	switch {
 	case err != nil:
 		return workv1alpha1.ResourceUnknown, err
 	case !known:
 		return native.Health(observed), nil
-	case a.healthy:
+	case a.Healthy:
 		return workv1alpha1.ResourceHealthy, nil
 	}
 	return workv1alpha1.ResourceUnhealthy, nil
@@ -173,7 +184,7 @@ func (i *Interpreter) Health(ctx context.Context, observed *unstructured.Unstruc
 // is nothing to write. aggregates is false if nobody knows how to add up the
 // kind's status.
 func (i *Interpreter) Aggregate(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (changed *unstructured.Unstructured, aggregates bool, err error) {
-	q := &question{operation: configv1alpha1.InterpreterOperationAggregateStatus, object: template, items: items}
+	q := &Question{Operation: configv1alpha1.InterpreterOperationAggregateStatus, Object: template, Items: items}
 	a, known, err := i.ask(ctx, q)
 	if err != nil {
 		return nil, true, err
@@ -182,7 +193,7 @@ func (i *Interpreter) Aggregate(ctx context.Context, template *unstructured.Unst
 		changed, aggregates, err = native.Aggregate(template, items)
 		return changed, aggregates, nativeError(q, err)
 	}
-	before, after := template.Object["status"], a.object.Object["status"]
+	before, after := template.Object["status"], a.Object.Object["status"]
 	if equality.Semantic.DeepEqual(before, after) || empty(before) && empty(after) {
 		return nil, true, nil
 	}
@@ -201,13 +212,13 @@ func empty(status any) bool {
 // Dependencies returns the objects that an object needs beside it, without
 // duplicates.
 func (i *Interpreter) Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
-	q := &question{operation: configv1alpha1.InterpreterOperationInterpretDependency, object: o}
+	q := &Question{Operation: configv1alpha1.InterpreterOperationInterpretDependency, Object: o}
 	a, known, err := i.ask(ctx, q)
 	switch {
 	case err != nil:
 		return nil, err
 	case known:
-		return a.dependencies, nil
+		return a.Dependencies, nil
 	}
 	list, _, err := native.Dependencies(o)
 	return list, nativeError(q, err)

@@ -10,6 +10,7 @@ import (
 // rules are the rules of others than Muster, in order of precedence.
 type rules struct {
 	customizations scripts
+	webhooks       []*webhook
 	bundled        scripts
 }
 
@@ -20,6 +21,11 @@ type scripts map[schema.GroupVersionKind]map[Operation]rule
 func (r *rules) find(operation Operation, kind schema.GroupVersionKind) rule {
 	if found := r.customizations[kind][operation]; found != nil {
 		return found
+	}
+	for _, hook := range r.webhooks {
+		if hook.answers(operation, kind) {
+			return hook
+		}
 	}
 	if found := r.bundled[kind][operation]; found != nil {
 		return found

@@ -131,6 +131,9 @@ func (m *machine) call(proto *lua.FunctionProto, r *request) ([]json.RawMessage,
 	if !ok {
 		return nil, failure(CauseMissing, "the script defines no function %s", r.Function)
 	}
+	if r.Check {
+		return nil, nil
+	}
 	m.state.Push(function)
 	for i, raw := range r.Args {
 		value, err := m.tables.decode(raw)
@@ -142,6 +145,7 @@ func (m *machine) call(proto *lua.FunctionProto, r *request) ([]json.RawMessage,
 	if err := m.state.PCall(len(r.Args), r.Results, nil); err != nil {
 		return nil, failure(CauseScript, "%s", oneLine(err))
 	}
+	m.tables.dropEmpty = r.Lean
 	results := make([]json.RawMessage, 0, r.Results)
 	for i := range r.Results {
 		raw, err := m.tables.encode(m.state.Get(i - r.Results))

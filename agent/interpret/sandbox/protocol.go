@@ -15,6 +15,11 @@ type Call struct {
 	Function string
 	Args     []json.RawMessage
 	Results  int
+	// Lean leaves empty tables out of the results if the script made them: nobody
+	// can tell whether they are lists or objects.
+	Lean bool
+	// Check runs the script and looks for the function, without calling it.
+	Check bool
 }
 
 // Output is what a call came to.
@@ -68,6 +73,8 @@ type request struct {
 	Function string            `json:"function"`
 	Args     []json.RawMessage `json:"args"`
 	Results  int               `json:"results"`
+	Lean     bool              `json:"lean,omitempty"`
+	Check    bool              `json:"check,omitempty"`
 }
 
 // response is a line from a child. The first one, before any call, is empty.

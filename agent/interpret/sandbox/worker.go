@@ -76,7 +76,7 @@ func start(o *Options) (*child, error) {
 
 // run carries out one call.
 func (c *child) run(ctx context.Context, call *Call, key string, deadline time.Duration) (*Output, error) {
-	r := &request{Key: key, Name: call.Name, Function: call.Function, Args: call.Args, Results: call.Results}
+	r := &request{Key: key, Name: call.Name, Function: call.Function, Args: call.Args, Results: call.Results, Lean: call.Lean, Check: call.Check}
 	if _, ok := c.known[key]; !ok {
 		r.Script = call.Script
 	}
