@@ -69,8 +69,8 @@ test: setup build kube image ## Run every test: frontend, Go, end to end, browse
 	@deploy/dev/test.sh
 
 .PHONY: test-faults
-test-faults: build kube ## Run the tests that kill and cut things, three times
-	@go test -count=3 -timeout 30m -run 'Fault' ./e2e
+test-faults: build kube ## Run the tests that kill and cut things, three times, with more kills
+	@MUSTER_KILLS=50 go test -count=3 -timeout 60m -run 'Fault' ./e2e
 
 .PHONY: test-clusters
 test-clusters: setup build kube image ## Run the tests that need clusters with kubelets (root)
