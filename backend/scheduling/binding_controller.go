@@ -187,4 +187,3 @@ func count(why string, ok bool, took time.Duration) {
 	attempts.WithLabelValues(resultOf(ok), kind).Inc()
 	endToEnd.WithLabelValues(resultOf(ok), kind).Observe(took.Seconds())
 }
-

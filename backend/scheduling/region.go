@@ -85,14 +85,14 @@ func (a *attempt) regionScore(rows []*row, wanted, clusters groups) int64 {
 	parts := int64(max(wanted.least, 1))
 	target := (replicas + parts - 1) / parts
 	least := max(clusters.least, wanted.least)
-	sum, score := int64(0), int64(0)
-	for i, r := range rows {
-		sum, score = sum+r.available(), score+r.score()
-		if i+1 >= least && sum >= target {
-			return target*regionWeight + score/int64(i+1)
+	sum, score, walked := int64(0), int64(0), 0
+	for _, r := range rows {
+		sum, score, walked = sum+r.available(), score+r.score(), walked+1
+		if walked >= least && sum >= target {
+			break
 		}
 	}
-	return sum*regionWeight + score/int64(len(rows))
+	return min(sum, target)*regionWeight + score/int64(walked)
 }
 
 // chooseRegions returns the positions of the regions to use: those with the
