@@ -75,3 +75,23 @@ func Preempts(challenger, holder PolicyObject, o *unstructured.Unstructured) boo
 	}
 	return mine.ID != theirs.ID && priority(challenger) > priority(holder)
 }
+
+// strongest is the policy that takes a template from its holder, nil if none
+// does. A PropagationPolicy goes before a cluster's.
+func strongest(o *unstructured.Unstructured, holder PolicyObject, pps []*policyv1alpha1.PropagationPolicy, cpps []*policyv1alpha1.ClusterPropagationPolicy) PolicyObject {
+	var own, cluster contest
+	for _, p := range pps {
+		if Preempts(p, holder, o) {
+			own.enter(o, p)
+		}
+	}
+	for _, p := range cpps {
+		if Preempts(p, holder, o) {
+			cluster.enter(o, p)
+		}
+	}
+	if own.policy != nil {
+		return own.policy
+	}
+	return cluster.policy
+}

@@ -1,12 +1,12 @@
 package template
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
 )
@@ -15,9 +15,14 @@ import (
 // unless an operator says otherwise (contract section 3.1).
 var DefaultSkippedNamespaces = []string{"kube-.*"}
 
-// ocmPrefix begins the names of the namespaces that Open Cluster Management's
-// own components live in.
-const ocmPrefix = "open-cluster-management"
+const (
+	// ocmPrefix begins the names of the namespaces that Open Cluster Management's
+	// own components live in.
+	ocmPrefix = "open-cluster-management"
+	// ocmClusterLabel is on the namespaces that Open Cluster Management makes for
+	// its clusters.
+	ocmClusterLabel = "open-cluster-management.io/cluster-name"
+)
 
 // Scope says which objects of the hub are templates (contract section 8.2).
 type Scope struct {
@@ -41,7 +46,7 @@ func NewScope(skipped []string) (*Scope, error) {
 // ReservedNamespace says whether a namespace belongs to the hub itself, so that
 // nothing is ever propagated from it.
 func ReservedNamespace(name string) bool {
-	return name == apis.SystemNamespace || name == apis.ClusterNamespace ||
+	return name == apis.SystemNamespace || name == apis.ClusterNamespace || name == agentapi.AgentNamespace ||
 		strings.HasPrefix(name, apis.ExecutionSpacePrefix) || name == ocmPrefix || strings.HasPrefix(name, ocmPrefix+"-")
 }
 
@@ -89,6 +94,3 @@ func (s *Scope) Skips(ref Ref) bool {
 	}
 	return s.SkipsKind(ref.GroupVersionKind().GroupKind())
 }
-
-// String lists the patterns, for logs.
-func (s *Scope) String() string { return fmt.Sprint(s.skipped) }

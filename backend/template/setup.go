@@ -1,13 +1,43 @@
 package template
 
 import (
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
 
-	"muster.dev/muster/agent/interpret"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/policy"
 )
+
+const (
+	// detectorWorkers is how many templates are handled side by side.
+	detectorWorkers = 16
+	// policyWorkers is how many changes of policies are.
+	policyWorkers = 4
+	// retryFirst and retryMost bound the wait before a template that could not be
+	// handled is tried again.
+	retryFirst = 5 * time.Millisecond
+	retryMost  = time.Minute
+)
+
+// Interpreter knows kinds. *interpret.Interpreter is one.
+type Interpreter interface {
+	Replicas(ctx context.Context, o *unstructured.Unstructured) (n int32, need *workv1alpha2.ReplicaRequirements, workload bool, err error)
+	Components(ctx context.Context, o *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error)
+	Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
+}
 
 // Placer schedules a binding that is about to be created. *scheduling.Scheduler
 // is one.
@@ -19,13 +49,102 @@ type Placer interface {
 type Deps struct {
 	// Config reaches the hub.
 	Config      *rest.Config
-	Interpreter *interpret.Interpreter
+	Interpreter Interpreter
 	Scheduler   Placer
-	// SkippedNamespaces are regular expressions; nil stands for DefaultSkippedNamespaces.
+	// SkippedNamespaces are regular expressions for whole names; nil stands for
+	// DefaultSkippedNamespaces.
 	SkippedNamespaces []string
 	Gates             policy.Gates
 }
 
 // SetupWithManager adds the cache and the controllers of this package to the
 // manager.
-func SetupWithManager(m ctrl.Manager, d Deps) (*Cache, error) { return &Cache{}, nil }
+func SetupWithManager(m ctrl.Manager, d Deps) (*Cache, error) {
+	if d.SkippedNamespaces == nil {
+		d.SkippedNamespaces = DefaultSkippedNamespaces
+	}
+	scope, err := NewScope(d.SkippedNamespaces)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := NewCache(d.Config, CacheOptions{Scope: scope, Log: slog.Default()})
+	if err != nil {
+		return nil, err
+	}
+	if err := setupDetector(m, d, templates); err != nil {
+		return nil, fmt.Errorf("set up controller detector: %w", err)
+	}
+	return templates, m.Add(templates)
+}
+
+func setupDetector(m ctrl.Manager, deps Deps, templates *Cache) error {
+	config := rest.CopyConfig(deps.Config)
+	config.QPS = -1
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("build client of templates: %w", err)
+	}
+	d := &detector{
+		cache: templates, hub: m.GetClient(), live: m.GetAPIReader(), metadata: objects,
+		interpreter: deps.Interpreter, scheduler: deps.Scheduler, gates: deps.Gates,
+		policies: newPolicies(), troubles: newTroubles(m.GetEventRecorder("resource-detector")),
+		changes: map[Ref]change{}, claimed: map[string]map[Ref]struct{}{}, blocked: map[types.NamespacedName]map[Ref]struct{}{},
+	}
+	templates.Subscribe(d.templateChanged)
+	ears := &listening{cache: m.GetCache(), told: map[client.Object]func(o client.Object, gone bool){
+		&policyv1alpha1.PropagationPolicy{}:        d.tellPolicy,
+		&policyv1alpha1.ClusterPropagationPolicy{}: d.tellPolicy,
+		&policyv1alpha1.OverridePolicy{}:           d.tellOverride,
+		&policyv1alpha1.ClusterOverridePolicy{}:    d.tellOverride,
+		&workv1alpha2.ResourceBinding{}:            d.tellBinding,
+		&workv1alpha2.ClusterResourceBinding{}:     d.tellBinding,
+	}}
+	ready := func() bool { return ears.heard() && templates.Synced() }
+	d.templates.ready, d.policyChanges.ready = ready, ready
+	if err := m.Add(ears); err != nil {
+		return err
+	}
+	detectors, err := controller.NewTyped("detector", m, controller.TypedOptions[Ref]{
+		Reconciler: d, MaxConcurrentReconciles: detectorWorkers,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Ref](retryFirst, retryMost),
+	})
+	if err != nil {
+		return err
+	}
+	if err := detectors.Watch(&d.templates); err != nil {
+		return err
+	}
+	changed, err := controller.New("propagation-policy", m, controller.Options{
+		Reconciler: &policyController{d}, MaxConcurrentReconciles: policyWorkers,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](retryFirst, retryMost),
+	})
+	if err != nil {
+		return err
+	}
+	return changed.Watch(&d.policyChanges)
+}
+
+func (d *detector) tellPolicy(o client.Object, gone bool) {
+	if gone {
+		d.policyChanged(keyOf(o), nil)
+		return
+	}
+	d.policyChanged(keyOf(o), o)
+}
+
+func (d *detector) tellOverride(o client.Object, gone bool) {
+	if !gone {
+		d.overrideMade(keyOf(o))
+	}
+}
+
+func (d *detector) tellBinding(o client.Object, gone bool) {
+	b, ok := o.(workv1alpha2.Binding)
+	switch {
+	case !ok:
+	case gone:
+		d.bindingGone(b)
+	default:
+		d.bindingSeen(b)
+	}
+}

@@ -1,0 +1,220 @@
+package template
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/backend/apis"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	"muster.dev/muster/backend/policy"
+)
+
+// detector gives each template its policy and its binding (contract section 8.2).
+// Templates are handled side by side, each by one worker at a time.
+//
+//	           ┌───────────────── policy deleted, or its selectors changed ◄─┐
+//	           ▼                                                             │
+//	no claim ──► policy chosen ──► claim written ──► binding written ──► kept up
+//	           ◄── none matches                                             with both
+type detector struct {
+	cache       *Cache
+	hub         client.Client
+	live        client.Reader
+	metadata    metadata.Interface
+	interpreter Interpreter
+	scheduler   Placer
+	gates       policy.Gates
+	policies    *policies
+	troubles    *troubles
+	written     written
+	templates   feed[Ref]
+	// policyChanges feeds the controller of policies.
+	policyChanges feed[ctrl.Request]
+
+	mu      sync.Mutex
+	changes map[Ref]change
+	claimed map[string]map[Ref]struct{} // by the policy's permanent id
+	// blocked are templates that wait for an override policy.
+	blocked map[types.NamespacedName]map[Ref]struct{}
+}
+
+// change is what happened to a template since it was last handled.
+type change struct {
+	mark mark
+	// version is that of the template when its content last changed.
+	version string
+}
+
+func (c change) and(later change) change {
+	if later.version == "" {
+		later.version = c.version
+	}
+	later.mark |= c.mark
+	return later
+}
+
+// detection is one look at a template.
+type detection struct {
+	// set by Reconcile
+	ref    Ref
+	object *unstructured.Unstructured
+	change change
+	// set by choose
+	claim   Claim // that the template carries
+	claimed bool
+	policy  PolicyObject // nil: none means the template
+	// preempted is the policy that loses the template to a stronger one.
+	preempted PolicyObject
+	// version is that of the template as the binding is to name it; set by Reconcile, and by hold if that writes.
+	version string
+	// waits is set where another event is needed to go on.
+	waits bool
+}
+
+// Reconcile implements reconcile.TypedReconciler.
+func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) {
+	happened := d.take(ref)
+	object, ok := d.cache.Get(ref)
+	if !ok {
+		if err := d.abandon(ctx, ref); err != nil {
+			return ctrl.Result{}, fmt.Errorf("let go of %s: %w", ref, err)
+		}
+		return ctrl.Result{}, nil
+	}
+	if d.leavesAlone(object) {
+		return ctrl.Result{}, nil
+	}
+	s := &detection{ref: ref, object: object, change: happened, version: object.GetResourceVersion()}
+	if happened.version != "" {
+		s.version = happened.version
+	}
+	for _, step := range []func(context.Context, *detection) error{d.choose, d.awaitOverrides, d.release, d.hold, d.bind} {
+		if err := step(ctx, s); err != nil {
+			d.giveBack(ref, happened)
+			if overtaken(err) {
+				return ctrl.Result{}, nil // what overtook us comes as an event
+			}
+			d.troubles.tell(object, err)
+			return ctrl.Result{}, fmt.Errorf("propagate %s: %w", ref, err)
+		}
+	}
+	if s.waits {
+		d.giveBack(ref, happened)
+		return ctrl.Result{}, nil
+	}
+	d.troubles.over(object, s.policy)
+	return ctrl.Result{}, nil
+}
+
+// leavesAlone says whether a template is none of ours: it is going, another
+// component propagates it, or its namespace belongs to a cluster of Open Cluster
+// Management.
+func (d *detector) leavesAlone(o *unstructured.Unstructured) bool {
+	if o.GetDeletionTimestamp() != nil || o.GetLabels()[apis.ClaimedByLabel] != "" {
+		return true
+	}
+	namespace := o
+	if name := o.GetNamespace(); name != "" {
+		namespace, _ = d.cache.Get(Ref{APIVersion: "v1", Kind: "Namespace", Name: name})
+	}
+	return namespace != nil && namespace.GetKind() == "Namespace" && namespace.GetLabels()[ocmClusterLabel] != ""
+}
+
+// choose finds the policy of the template. It keeps the one that has claimed it
+// while that is there; whether that still means the template is asked only when
+// the policy has changed.
+func (d *detector) choose(_ context.Context, s *detection) error {
+	pps, cpps := d.policies.candidates(s.object)
+	s.claim, s.claimed = ClaimIn(s.object)
+	if holder := d.policies.holder(s.claim); s.claimed && holder != nil && keeps(holder, s) {
+		s.policy = holder
+		if !d.gates.PropagationPolicyPreemption {
+			return nil
+		}
+		if stronger := strongest(s.object, holder, pps, cpps); stronger != nil {
+			s.policy, s.preempted = stronger, holder
+		}
+		return nil
+	}
+	if claim, found := Choose(s.object, pps, cpps); found {
+		s.policy = d.policies.holder(claim) // nil if it went this moment
+	}
+	return nil
+}
+
+func keeps(holder PolicyObject, s *detection) bool {
+	if holder.GetDeletionTimestamp() != nil {
+		return false
+	}
+	return !s.change.mark.has(markPolicy) || policy.MatchAny(SpecOf(holder).ResourceSelectors, s.object) != policy.MatchNone
+}
+
+// awaitOverrides leaves a template alone whose policy names override policies
+// that do not exist yet: it would go out without them.
+func (d *detector) awaitOverrides(ctx context.Context, s *detection) error {
+	if s.policy == nil || s.claimed && s.claim == ClaimOf(s.policy) {
+		return nil
+	}
+	for _, name := range SpecOf(s.policy).DependentOverrides {
+		key := types.NamespacedName{Namespace: s.policy.GetNamespace(), Name: name}
+		var override client.Object = &policyv1alpha1.OverridePolicy{}
+		if key.Namespace == "" {
+			override = &policyv1alpha1.ClusterOverridePolicy{}
+		}
+		d.block(key, s.ref) // first: it may come while we look
+		err := d.hub.Get(ctx, key, override)
+		if apierrors.IsNotFound(err) {
+			d.troubles.tell(s.object, &missingOverride{policy: ClaimOf(s.policy), override: name})
+			s.policy, s.preempted, s.waits = s.preempted, nil, true
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read override policy %s: %w", key, err)
+		}
+		d.unblock(key, s.ref)
+	}
+	return nil
+}
+
+// release takes the claim of a policy away that no longer has the template, first
+// from the binding, then from the template. What runs in the members stays.
+func (d *detector) release(ctx context.Context, s *detection) error {
+	if s.policy != nil {
+		return nil
+	}
+	b, err := d.binding(ctx, s.ref)
+	if err != nil {
+		return err
+	}
+	if b != nil && b.GetDeletionTimestamp() == nil && belongsTo(b, s.object) {
+		if err := d.reclaim(ctx, s.ref, b, Claim{}); err != nil {
+			return err
+		}
+	}
+	return d.writeClaim(ctx, s, Claim{})
+}
+
+// hold writes the claim of the chosen policy on the template.
+func (d *detector) hold(ctx context.Context, s *detection) error {
+	if s.policy == nil {
+		return nil
+	}
+	if err := d.writeClaim(ctx, s, ClaimOf(s.policy)); err != nil {
+		if s.preempted != nil {
+			return &preemptFailed{err}
+		}
+		return err
+	}
+	if s.preempted != nil {
+		d.troubles.preempted(s.object, ClaimOf(s.policy), ClaimOf(s.preempted))
+	}
+	return nil
+}

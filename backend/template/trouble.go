@@ -1,0 +1,114 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+)
+
+// Reasons of Events about a template (contract section 3.8).
+const (
+	eventApplied          = "ApplyPolicySucceed"
+	eventApplyFailed      = "ApplyPolicyFailed"
+	eventPreempted        = "PreemptPolicySucceed"
+	eventPreemptFailed    = "PreemptPolicyFailed"
+	eventReplicasFailed   = "GetReplicasFailed"
+	eventComponentsFailed = "GetComponentsFailed"
+)
+
+// troubles tells of what keeps templates from being propagated, once for each
+// trouble, and of its end. What goes well from the start has no event: a thousand
+// templates would have a thousand.
+type troubles struct {
+	events events.EventRecorder
+
+	mu   sync.Mutex
+	last map[Ref]string
+}
+
+func newTroubles(recorder events.EventRecorder) *troubles {
+	return &troubles{events: recorder, last: map[Ref]string{}}
+}
+
+// tell says what is wrong, unless it was said last.
+func (t *troubles) tell(o *unstructured.Unstructured, err error) {
+	reason := eventApplyFailed
+	switch {
+	case errors.As(err, new(*replicasFailed)):
+		reason = eventReplicasFailed
+	case errors.As(err, new(*componentsFailed)):
+		reason = eventComponentsFailed
+	case errors.As(err, new(*preemptFailed)):
+		reason = eventPreemptFailed
+	}
+	ref, text := RefOf(o), err.Error()
+	t.mu.Lock()
+	known := t.last[ref] == text
+	t.last[ref] = text
+	t.mu.Unlock()
+	if !known {
+		t.events.Eventf(o, nil, corev1.EventTypeWarning, reason, "Propagate", "%s", text)
+	}
+}
+
+// over says that a trouble has ended, if there was one.
+func (t *troubles) over(o *unstructured.Unstructured, policy PolicyObject) {
+	if t.forget(RefOf(o)) && policy != nil {
+		t.events.Eventf(o, nil, corev1.EventTypeNormal, eventApplied, "Propagate", "%s is applied now", ClaimOf(policy))
+	}
+}
+
+func (t *troubles) forget(ref Ref) (had bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, had = t.last[ref]
+	delete(t.last, ref)
+	return had
+}
+
+func (t *troubles) preempted(o *unstructured.Unstructured, by, from Claim) {
+	t.events.Eventf(o, nil, corev1.EventTypeNormal, eventPreempted, "Propagate", "%s has taken the object over from %s", by, from)
+}
+
+// String names the policy of a claim for people.
+func (c Claim) String() string {
+	if c.Namespace == "" {
+		return c.Kind + " " + c.Name
+	}
+	return c.Kind + " " + c.Namespace + "/" + c.Name
+}
+
+// The failures that have an event of their own.
+type (
+	replicasFailed   struct{ error }
+	componentsFailed struct{ error }
+	preemptFailed    struct{ error }
+)
+
+// Unwrap lets callers see the cause.
+func (e *replicasFailed) Unwrap() error { return e.error }
+
+// Unwrap lets callers see the cause.
+func (e *componentsFailed) Unwrap() error { return e.error }
+
+// Unwrap lets callers see the cause.
+func (e *preemptFailed) Unwrap() error { return e.error }
+
+// missingOverride: a policy waits for an override policy.
+type missingOverride struct {
+	policy   Claim
+	override string
+}
+
+// Error implements error.
+func (e *missingOverride) Error() string {
+	kind := "OverridePolicy " + e.policy.Namespace + "/"
+	if e.policy.Namespace == "" {
+		kind = "ClusterOverridePolicy "
+	}
+	return fmt.Sprintf("%s waits for %s%s: create it or take it out of spec.dependentOverrides", e.policy, kind, e.override)
+}
