@@ -20,6 +20,8 @@ import (
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/manifest"
 )
 
 const (
@@ -30,12 +32,12 @@ const (
 )
 
 // Get returns one workload in detail. Everybody who is signed in may.
-func (s *Service) Get(ctx context.Context, key Key) (Detail, error) {
+func (s *Service) Get(ctx context.Context, key fact.Key) (Detail, error) {
 	if err := s.open(ctx); err != nil {
 		return Detail{}, err
 	}
 	actor, _ := access.ActorFrom(ctx)
-	epoch, seq := s.Live.Seq(topicOf(key.ref())) // before reading: what comes later is a message
+	epoch, seq := s.Live.Seq(topicOf(key.Ref())) // before reading: what comes later is a message
 	seen, err := s.find(key)
 	if err != nil {
 		return Detail{}, err
@@ -49,7 +51,7 @@ func (s *Service) Get(ctx context.Context, key Key) (Detail, error) {
 	return detail, nil
 }
 
-func topicOf(ref template.Ref) string { return Topic + "/" + idOf(ref) }
+func topicOf(ref template.Ref) string { return Topic + "/" + fact.ID(ref) }
 
 // publishDetails brings the details that are read up to date.
 func (s *Service) publishDetails(ctx context.Context) {
@@ -62,7 +64,7 @@ func (s *Service) publishDetails(ctx context.Context) {
 func (s *Service) publishDetail(ctx context.Context, one due) {
 	seen, known := s.projection.look(one.ref)
 	if !known || !seen.lasts() {
-		s.Live.Publish(topicOf(one.ref), live.Event{Op: live.OpDelete, Key: idOf(one.ref)})
+		s.Live.Publish(topicOf(one.ref), live.Event{Op: live.OpDelete, Key: fact.ID(one.ref)})
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
@@ -74,7 +76,7 @@ func (s *Service) publishDetail(ctx context.Context, one due) {
 		s.pages.behind(one.ref)
 		return
 	}
-	s.Live.Publish(topicOf(one.ref), live.Event{Op: live.OpUpsert, Key: idOf(one.ref), Row: detail})
+	s.Live.Publish(topicOf(one.ref), live.Event{Op: live.OpUpsert, Key: fact.ID(one.ref), Row: detail})
 }
 
 func (s *Service) detail(ctx context.Context, seen view, actor access.Actor) (Detail, error) {
@@ -84,7 +86,7 @@ func (s *Service) detail(ctx context.Context, seen view, actor access.Actor) (De
 	}
 	shown := ""
 	if seen.template != nil {
-		if shown, err = yamlOf(cleaned(seen.template)); err != nil {
+		if shown, err = manifest.YAML(manifest.Cleaned(seen.template)); err != nil {
 			return Detail{}, err
 		}
 	}
@@ -102,7 +104,7 @@ func (s *Service) detail(ctx context.Context, seen view, actor access.Actor) (De
 func (s *Service) surroundings(ctx context.Context, seen view) (surroundings, error) {
 	around := surroundings{
 		cluster: func(name string) *clusterv1alpha1.Cluster { return s.cluster(ctx, name) },
-		exists:  func(holder PolicyRef) bool { return s.policyExists(ctx, holder) },
+		exists:  func(holder fact.PolicyRef) bool { return s.policyExists(ctx, holder) },
 	}
 	if seen.policy() == nil && seen.template != nil {
 		coming, err := s.coming(ctx, seen.template)
@@ -128,7 +130,7 @@ func (s *Service) cluster(ctx context.Context, name string) *clusterv1alpha1.Clu
 }
 
 // policyExists says whether a policy does. What cannot be told counts as there.
-func (s *Service) policyExists(ctx context.Context, holder PolicyRef) bool {
+func (s *Service) policyExists(ctx context.Context, holder fact.PolicyRef) bool {
 	var object client.Object = &policyv1alpha1.ClusterPropagationPolicy{}
 	if holder.Kind == policyv1alpha1.ResourceKindPropagationPolicy {
 		object = &policyv1alpha1.PropagationPolicy{}
@@ -138,8 +140,8 @@ func (s *Service) policyExists(ctx context.Context, holder PolicyRef) bool {
 }
 
 // coming is the policy that takes an object which nobody holds.
-func (s *Service) coming(ctx context.Context, object *unstructured.Unstructured) (*PolicyRef, error) {
-	pps, cpps, err := s.propagationPolicies(ctx, object.GetNamespace())
+func (s *Service) coming(ctx context.Context, object *unstructured.Unstructured) (*fact.PolicyRef, error) {
+	pps, cpps, err := s.saved.Propagation(ctx, object.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (s *Service) coming(ctx context.Context, object *unstructured.Unstructured)
 	if !found {
 		return nil, nil
 	}
-	ref := claimRef(claim)
+	ref := fact.ClaimedBy(claim)
 	return &ref, nil
 }
 
@@ -158,7 +160,7 @@ func (s *Service) events(ctx context.Context, seen view, actor access.Actor) ([]
 	if err != nil {
 		return nil, fmt.Errorf("act as %s: %w", actor.Name, err)
 	}
-	about := []*ObjectRef{{APIVersion: seen.ref.APIVersion, Kind: seen.ref.Kind, Namespace: seen.ref.Namespace, Name: seen.ref.Name}}
+	about := []*fact.ObjectRef{{APIVersion: seen.ref.APIVersion, Kind: seen.ref.Kind, Namespace: seen.ref.Namespace, Name: seen.ref.Name}}
 	if seen.binding != nil {
 		about = append(about, seen.bindingRef())
 	}
@@ -182,7 +184,7 @@ func (s *Service) events(ctx context.Context, seen view, actor access.Actor) ([]
 }
 
 // eventNamespace is where events about an object are kept.
-func eventNamespace(object *ObjectRef) string {
+func eventNamespace(object *fact.ObjectRef) string {
 	if object.Namespace == "" {
 		return corev1.NamespaceDefault
 	}

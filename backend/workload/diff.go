@@ -3,19 +3,14 @@ package workload
 import (
 	"context"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
-	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/fault"
-	"muster.dev/muster/backend/override"
 	"muster.dev/muster/backend/propagation"
+	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/manifest"
 )
 
 // diffClusters bounds the clusters of one diff.
@@ -25,28 +20,11 @@ const diffClusters = 20
 // changes: the number of replicas.
 const overriderReplicas = "replicas"
 
-// OverrideChange is one changed place of a manifest and the rule that changed it.
-type OverrideChange struct {
-	// Path is a JSON pointer.
-	Path string `json:"path"`
-	// Line is that of the cluster's YAML, from 1; 0 if the change took it away.
-	Line int `json:"line"`
-	// Before and After are the values there, absent if there was or is none.
-	Before any       `json:"before,omitempty" validate:"optional"`
-	After  any       `json:"after,omitempty" validate:"optional"`
-	Policy PolicyRef `json:"policy"`
-	// Rule is the position in overrideRules, from 0.
-	Rule int `json:"rule"`
-	// Overrider is the list in the rule, such as imageOverrider; "replicas" for
-	// what scheduling by the propagation policy changed.
-	Overrider string `json:"overrider"`
-}
-
 // ClusterManifest is a template as one cluster gets it.
 type ClusterManifest struct {
-	Name    string           `json:"name"`
-	YAML    string           `json:"yaml"`
-	Changes []OverrideChange `json:"changes"`
+	Name    string            `json:"name"`
+	YAML    string            `json:"yaml"`
+	Changes []manifest.Change `json:"changes"`
 	// Error says why the cluster cannot get it.
 	Error string `json:"error,omitempty" validate:"optional"`
 }
@@ -60,7 +38,7 @@ type OverrideDiff struct {
 
 // Diff tells what clusters get of a workload, and which rule changed what. With
 // no clusters named, it tells of the first ones. Everybody who is signed in may.
-func (s *Service) Diff(ctx context.Context, key Key, names []string) (OverrideDiff, error) {
+func (s *Service) Diff(ctx context.Context, key fact.Key, names []string) (OverrideDiff, error) {
 	if err := s.open(ctx); err != nil {
 		return OverrideDiff{}, err
 	}
@@ -75,7 +53,7 @@ func (s *Service) Diff(ctx context.Context, key Key, names []string) (OverrideDi
 	if err != nil {
 		return OverrideDiff{}, err
 	}
-	overrides, err := s.overridePolicies(ctx, seen.ref.Namespace)
+	overrides, err := s.saved.Overrides(ctx, seen.ref.Namespace)
 	if err != nil {
 		return OverrideDiff{}, err
 	}
@@ -84,7 +62,7 @@ func (s *Service) Diff(ctx context.Context, key Key, names []string) (OverrideDi
 		return OverrideDiff{}, fmt.Errorf("render %s: %w", seen.ref.Name, err)
 	}
 	var diff OverrideDiff
-	if diff.Template, err = yamlOf(masked(plain.Object)); err != nil {
+	if diff.Template, err = manifest.YAML(manifest.Masked(plain.Object)); err != nil {
 		return OverrideDiff{}, err
 	}
 	d := differ{
@@ -94,11 +72,11 @@ func (s *Service) Diff(ctx context.Context, key Key, names []string) (OverrideDi
 	}
 	diff.Clusters = make([]ClusterManifest, 0, len(chosen))
 	for _, target := range chosen {
-		manifest, err := d.manifest(ctx, target)
+		shown, err := d.shown(ctx, target)
 		if err != nil {
 			return OverrideDiff{}, err
 		}
-		diff.Clusters = append(diff.Clusters, manifest)
+		diff.Clusters = append(diff.Clusters, shown)
 	}
 	return diff, nil
 }
@@ -131,11 +109,11 @@ type differ struct {
 	final   *propagation.Renderer
 }
 
-func (d *differ) manifest(ctx context.Context, target propagation.Target) (ClusterManifest, error) {
-	shown := ClusterManifest{Name: target.Cluster, Changes: []OverrideChange{}}
+func (d *differ) shown(ctx context.Context, target propagation.Target) (ClusterManifest, error) {
+	shown := ClusterManifest{Name: target.Cluster, Changes: []manifest.Change{}}
 	cluster := d.service.cluster(ctx, target.Cluster)
 	if cluster == nil {
-		shown.Error = say(LevelError, CodeMemberGone, "cluster", target.Cluster).Text
+		shown.Error = fact.Say(fact.LevelError, fact.CodeMemberGone, "cluster", target.Cluster).Text
 		return shown, nil
 	}
 	bare, err := d.bare.Render(ctx, target, cluster)
@@ -147,116 +125,22 @@ func (d *differ) manifest(ctx context.Context, target propagation.Target) (Clust
 		shown.Error = err.Error() // names the policy, the rule and the way out, and no value of a Secret
 		final = bare
 	}
-	if shown.YAML, err = yamlOf(masked(final.Object)); err != nil {
+	if shown.YAML, err = manifest.YAML(manifest.Masked(final.Object)); err != nil {
 		return ClusterManifest{}, err
 	}
-	shown.Changes, err = changesOf(d.scheduled(bare.Object), final.Changes, shown.YAML, isSecret(final.Object))
+	shown.Changes, err = manifest.Changes(d.scheduled(bare.Object), final.Changes, shown.YAML, manifest.IsSecret(final.Object))
 	return shown, err
 }
 
 // scheduled are the changes that come from scheduling.
-func (d *differ) scheduled(bare *unstructured.Unstructured) []OverrideChange {
-	var by PolicyRef
+func (d *differ) scheduled(bare *unstructured.Unstructured) []manifest.Change {
+	var by fact.PolicyRef
 	if holder := d.seen.policy(); holder != nil {
 		by = *holder
 	}
-	var changes []OverrideChange
-	differences("", d.plain.Object, bare.Object, func(path string, before, after any) {
-		changes = append(changes, OverrideChange{Path: path, Before: before, After: after, Policy: by, Overrider: overriderReplicas})
+	var changes []manifest.Change
+	manifest.Differences("", d.plain.Object, bare.Object, func(path string, before, after any) {
+		changes = append(changes, manifest.Change{Path: path, Before: before, After: after, Policy: by, Overrider: overriderReplicas})
 	})
 	return changes
-}
-
-// differences tells every path at which two trees of objects differ.
-func differences(path string, before, after any, tell func(path string, before, after any)) {
-	first, isMap := before.(map[string]any)
-	second, alsoMap := after.(map[string]any)
-	if !isMap || !alsoMap {
-		if !reflect.DeepEqual(before, after) {
-			tell(path, before, after)
-		}
-		return
-	}
-	keys := slices.Sorted(maps.Keys(first))
-	for key := range second {
-		if _, known := first[key]; !known {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		differences(path+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), first[key], second[key], tell)
-	}
-}
-
-// changesOf adds what overrides changed, and the lines of all changes.
-func changesOf(changes []OverrideChange, overridden []override.Change, text string, secret bool) ([]OverrideChange, error) {
-	at, err := linesOf(text)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]OverrideChange, 0, len(changes)+len(overridden))
-	all = append(all, changes...)
-	for _, change := range overridden {
-		all = append(all, OverrideChange{
-			Path: change.Path, Before: change.Before, After: change.After, Rule: change.Rule, Overrider: change.Overrider,
-			Policy: policyRef(change.Policy.Kind, change.Policy.Namespace, change.Policy.Name),
-		})
-	}
-	for i := range all {
-		all[i].Line = at.at(all[i].Path)
-		if secret {
-			all[i].Before, all[i].After = maskedChange(all[i].Path, all[i].Before), maskedChange(all[i].Path, all[i].After)
-		}
-	}
-	return all, nil
-}
-
-// overridePolicies are the override policies that may mean objects of a
-// namespace; they belong to the cache and must not be changed.
-func (s *Service) overridePolicies(ctx context.Context, namespace string) (override.Policies, error) {
-	var all override.Policies
-	var cluster policyv1alpha1.ClusterOverridePolicyList
-	if err := s.Cache.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
-		return all, cacheFault("list cluster override policies", err)
-	}
-	for i := range cluster.Items {
-		all.Cluster = append(all.Cluster, &cluster.Items[i])
-	}
-	if namespace == "" {
-		return all, nil
-	}
-	var namespaced policyv1alpha1.OverridePolicyList
-	if err := s.Cache.List(ctx, &namespaced, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return all, cacheFault("list override policies", err)
-	}
-	for i := range namespaced.Items {
-		all.Namespaced = append(all.Namespaced, &namespaced.Items[i])
-	}
-	return all, nil
-}
-
-// propagationPolicies are the propagation policies that may mean objects of a
-// namespace; they belong to the cache and must not be changed.
-func (s *Service) propagationPolicies(ctx context.Context, namespace string) ([]*policyv1alpha1.PropagationPolicy, []*policyv1alpha1.ClusterPropagationPolicy, error) {
-	var cluster policyv1alpha1.ClusterPropagationPolicyList
-	if err := s.Cache.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, cacheFault("list cluster propagation policies", err)
-	}
-	cpps := make([]*policyv1alpha1.ClusterPropagationPolicy, 0, len(cluster.Items))
-	for i := range cluster.Items {
-		cpps = append(cpps, &cluster.Items[i])
-	}
-	if namespace == "" {
-		return nil, cpps, nil
-	}
-	var namespaced policyv1alpha1.PropagationPolicyList
-	if err := s.Cache.List(ctx, &namespaced, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, cacheFault("list propagation policies", err)
-	}
-	pps := make([]*policyv1alpha1.PropagationPolicy, 0, len(namespaced.Items))
-	for i := range namespaced.Items {
-		pps = append(pps, &namespaced.Items[i])
-	}
-	return pps, cpps, nil
 }

@@ -7,17 +7,16 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
-	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/override"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/workload/draft"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // Effected is how a policy's will is done in one cluster, in one word.
@@ -94,16 +93,16 @@ func (s *Service) Effect(ctx context.Context, resource, namespace, name string, 
 	if err := s.open(ctx); err != nil {
 		return Effect{}, err
 	}
-	ref, err := policyAt(resource, namespace, name)
+	ref, err := fact.PolicyAt(resource, namespace, name)
 	if err != nil {
 		return Effect{}, err
 	}
-	found, err := s.policy(ctx, ref)
+	found, err := s.saved.Get(ctx, ref)
 	if err != nil {
 		return Effect{}, err
 	}
 	var items []EffectItem
-	switch spec := overrideSpecOf(found); {
+	switch spec := draft.OverrideOf(found); {
 	case spec != nil:
 		items = s.overridden(ref, spec)
 	default:
@@ -132,48 +131,12 @@ func (q EffectQuery) cut(items []EffectItem) Effect {
 	return page
 }
 
-// policy reads a policy of any of the four kinds from memory.
-func (s *Service) policy(ctx context.Context, ref PolicyRef) (client.Object, error) {
-	object := newPolicy(ref.Kind)
-	err := s.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, object, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return nil, fault.NotFound("there is no %s", ref)
-	}
-	if err != nil {
-		return nil, cacheFault("read "+ref.String(), err)
-	}
-	return object, nil
-}
-
-func newPolicy(kind string) client.Object {
-	switch kind {
-	case policyv1alpha1.ResourceKindPropagationPolicy:
-		return &policyv1alpha1.PropagationPolicy{}
-	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
-		return &policyv1alpha1.ClusterPropagationPolicy{}
-	case policyv1alpha1.ResourceKindOverridePolicy:
-		return &policyv1alpha1.OverridePolicy{}
-	}
-	return &policyv1alpha1.ClusterOverridePolicy{}
-}
-
-// overrideSpecOf is the spec of an override policy; nil for others.
-func overrideSpecOf(object client.Object) *policyv1alpha1.OverrideSpec {
-	switch p := object.(type) {
-	case *policyv1alpha1.OverridePolicy:
-		return &p.Spec
-	case *policyv1alpha1.ClusterOverridePolicy:
-		return &p.Spec
-	}
-	return nil
-}
-
 func itemOf(row *Row) EffectItem {
 	return EffectItem{ID: row.ID, APIVersion: row.APIVersion, Kind: row.Kind, Namespace: row.Namespace, Name: row.Name, Clusters: []EffectCluster{}}
 }
 
 // propagated are the objects that a propagation policy holds.
-func (s *Service) propagated(ref PolicyRef) []EffectItem {
+func (s *Service) propagated(ref fact.PolicyRef) []EffectItem {
 	var items []EffectItem
 	for _, seen := range s.projection.views(func(row *Row) bool { return row.Policy != nil && *row.Policy == ref }) {
 		row := seen.row()
@@ -213,7 +176,7 @@ func sinceOf(binding workv1alpha2.Binding) *time.Time {
 
 // overridden are the objects that an override policy means and that go to a
 // cluster one of its rules means.
-func (s *Service) overridden(ref PolicyRef, spec *policyv1alpha1.OverrideSpec) []EffectItem {
+func (s *Service) overridden(ref fact.PolicyRef, spec *policyv1alpha1.OverrideSpec) []EffectItem {
 	snapshot := s.Scheduler.Snapshot()
 	rules := spec.OverrideRules
 	if len(rules) == 0 {
@@ -248,7 +211,7 @@ func (s *Service) overridden(ref PolicyRef, spec *policyv1alpha1.OverrideSpec) [
 
 // overriddenIn tells whether a cluster has what an override policy makes of an
 // object, as its Work says.
-func overriddenIn(ref PolicyRef, placed *PlacedCluster, work *workv1alpha1.Work) (EffectCluster, *time.Time) {
+func overriddenIn(ref fact.PolicyRef, placed *PlacedCluster, work *workv1alpha1.Work) (EffectCluster, *time.Time) {
 	shown := EffectCluster{Name: placed.Name, State: effectOf(placed.State), Message: placed.Message, Health: placed.Health}
 	if work == nil || !recorded(work, ref) {
 		shown.State = EffectPending
@@ -266,7 +229,7 @@ func overriddenIn(ref PolicyRef, placed *PlacedCluster, work *workv1alpha1.Work)
 
 // recorded says whether a Work was made with an override policy (contract
 // section 3.4).
-func recorded(work *workv1alpha1.Work, ref PolicyRef) bool {
+func recorded(work *workv1alpha1.Work, ref fact.PolicyRef) bool {
 	key := policyv1alpha1.AppliedClusterOverridesAnnotation
 	if ref.Kind == policyv1alpha1.ResourceKindOverridePolicy {
 		key = policyv1alpha1.AppliedOverridesAnnotation

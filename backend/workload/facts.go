@@ -11,6 +11,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/scheduling"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // alike is how many clusters with the same trouble are named; the rest are
@@ -22,20 +23,20 @@ type surroundings struct {
 	// cluster finds a cluster; nil: there is none.
 	cluster func(name string) *clusterv1alpha1.Cluster
 	// exists says whether a policy does.
-	exists func(PolicyRef) bool
+	exists func(fact.PolicyRef) bool
 	// coming is the policy that would take a workload that nobody holds.
-	coming *PolicyRef
+	coming *fact.PolicyRef
 	// excluded are the clusters left out and why, where none was found.
 	excluded []scheduling.Exclusion
 }
 
 // facts say, link by link from the policy to the members, how the workload is.
-func (v view) facts(around surroundings) []Fact {
+func (v view) facts(around surroundings) []fact.Fact {
 	facts := v.templateFacts()
 	facts = append(facts, v.policyFact(around))
 	if v.binding == nil {
 		if v.policy() != nil {
-			facts = append(facts, say(LevelWarn, CodeBindingMissing))
+			facts = append(facts, fact.Say(fact.LevelWarn, fact.CodeBindingMissing))
 		}
 		return facts
 	}
@@ -45,7 +46,7 @@ func (v view) facts(around surroundings) []Fact {
 		facts = append(facts, filtered(around.excluded)...)
 	}
 	for _, task := range v.binding.BindingSpec().GracefulEvictionTasks {
-		facts = append(facts, say(LevelInfo, CodeEvicting, "cluster", task.FromCluster, "reason", task.Reason).linked(clusterRef(task.FromCluster)))
+		facts = append(facts, fact.Say(fact.LevelInfo, fact.CodeEvicting, "cluster", task.FromCluster, "reason", task.Reason).Linked(clusterRef(task.FromCluster)))
 	}
 	troubles := v.clusterFacts(hops, around)
 	facts = append(facts, troubles...)
@@ -55,51 +56,51 @@ func (v view) facts(around surroundings) []Fact {
 	return facts
 }
 
-func (v view) templateFacts() []Fact {
+func (v view) templateFacts() []fact.Fact {
 	switch {
 	case v.template == nil:
-		return []Fact{say(LevelError, CodeTemplateGone)}
+		return []fact.Fact{fact.Say(fact.LevelError, fact.CodeTemplateGone)}
 	case v.template.GetDeletionTimestamp() != nil:
-		return []Fact{say(LevelWarn, CodeTemplateGoing).since(v.template.GetDeletionTimestamp().Time)}
+		return []fact.Fact{fact.Say(fact.LevelWarn, fact.CodeTemplateGoing).Since(v.template.GetDeletionTimestamp().Time)}
 	}
 	return nil
 }
 
-func (v view) policyFact(around surroundings) Fact {
+func (v view) policyFact(around surroundings) fact.Fact {
 	if holder := v.policy(); holder != nil {
 		if !around.exists(*holder) {
-			return say(LevelWarn, CodePolicyGone, "policy", holder.String())
+			return fact.Say(fact.LevelWarn, fact.CodePolicyGone, "policy", holder.String())
 		}
-		return say(LevelOK, CodePolicyHolds, "policy", holder.String()).linked(holder.object())
+		return fact.Say(fact.LevelOK, fact.CodePolicyHolds, "policy", holder.String()).Linked(holder.Object())
 	}
 	if v.binding != nil {
 		for _, parent := range v.binding.BindingSpec().RequiredBy {
-			link := &ObjectRef{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: parent.Namespace, Name: parent.Name}
-			return say(LevelOK, CodePolicyAttached, "parent", strings.TrimPrefix(parent.Namespace+"/"+parent.Name, "/")).linked(link)
+			link := &fact.ObjectRef{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: parent.Namespace, Name: parent.Name}
+			return fact.Say(fact.LevelOK, fact.CodePolicyAttached, "parent", strings.TrimPrefix(parent.Namespace+"/"+parent.Name, "/")).Linked(link)
 		}
 		if component := v.binding.GetLabels()[workv1alpha2.BindingManagedByLabel]; component != "" {
-			return say(LevelOK, CodePolicyManagedBy, "component", component)
+			return fact.Say(fact.LevelOK, fact.CodePolicyManagedBy, "component", component)
 		}
 	}
 	if around.coming != nil {
-		return say(LevelInfo, CodePolicyComing, "policy", around.coming.String()).linked(around.coming.object())
+		return fact.Say(fact.LevelInfo, fact.CodePolicyComing, "policy", around.coming.String()).Linked(around.coming.Object())
 	}
 	if v.binding != nil {
-		return say(LevelInfo, CodePolicyRemoved)
+		return fact.Say(fact.LevelInfo, fact.CodePolicyRemoved)
 	}
-	return say(LevelWarn, CodePolicyNone)
+	return fact.Say(fact.LevelWarn, fact.CodePolicyNone)
 }
 
 // scheduleFact says where the scheduler put it, or why nowhere.
-func (v view) scheduleFact(hops []hop) Fact {
+func (v view) scheduleFact(hops []hop) fact.Fact {
 	if len(hops) == 0 {
 		_, why := v.nowhere()
-		return why.linked(v.bindingRef())
+		return why.Linked(v.bindingRef())
 	}
 	scheduled := meta.FindStatusCondition(v.binding.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	if scheduled != nil && scheduled.Status != metav1.ConditionTrue {
-		return say(LevelWarn, CodeScheduleStale, "reason", scheduled.Reason, "message", scheduled.Message).
-			since(scheduled.LastTransitionTime.Time).linked(v.bindingRef())
+		return fact.Say(fact.LevelWarn, fact.CodeScheduleStale, "reason", scheduled.Reason, "message", scheduled.Message).
+			Since(scheduled.LastTransitionTime.Time).Linked(v.bindingRef())
 	}
 	names := make([]string, 0, alike)
 	for i := range hops {
@@ -109,15 +110,15 @@ func (v view) scheduleFact(hops []hop) Fact {
 		}
 		names = append(names, hops[i].Name)
 	}
-	fact := say(LevelOK, CodeScheduled, "count", number(len(hops)), "clusters", strings.Join(names, ", ")).linked(v.bindingRef())
+	said := fact.Say(fact.LevelOK, fact.CodeScheduled, "count", fact.Number(len(hops)), "clusters", strings.Join(names, ", ")).Linked(v.bindingRef())
 	if at := v.binding.BindingStatus().LastScheduledTime; at != nil {
-		fact = fact.since(at.Time)
+		said = said.Since(at.Time)
 	}
-	return fact
+	return said
 }
 
 // filtered counts the clusters that each filter left out, the largest first.
-func filtered(excluded []scheduling.Exclusion) []Fact {
+func filtered(excluded []scheduling.Exclusion) []fact.Fact {
 	type group struct {
 		filter, reason string
 		count          int
@@ -132,22 +133,22 @@ func filtered(excluded []scheduling.Exclusion) []Fact {
 		groups[i].count++
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return b.count - a.count })
-	facts := make([]Fact, 0, len(groups))
+	facts := make([]fact.Fact, 0, len(groups))
 	for _, g := range groups[:min(alike, len(groups))] {
-		facts = append(facts, say(LevelInfo, CodeFiltered, "filter", g.filter, "count", number(g.count), "reason", g.reason))
+		facts = append(facts, fact.Say(fact.LevelInfo, fact.CodeFiltered, "filter", g.filter, "count", fact.Number(g.count), "reason", g.reason))
 	}
 	return facts
 }
 
 // clusterFacts say what is wrong where, the most urgent first. Clusters with the
 // same trouble are counted once there are many.
-func (v view) clusterFacts(hops []hop, around surroundings) []Fact {
-	var all []Fact
+func (v view) clusterFacts(hops []hop, around surroundings) []fact.Fact {
+	var all []fact.Fact
 	known := make(map[string]bool, len(hops))
 	for i := range hops {
 		known[hops[i].Name] = true
-		if fact, bad := memberFact(hops[i].Name, around.cluster(hops[i].Name)); bad {
-			all = append(all, fact)
+		if said, bad := memberFact(hops[i].Name, around.cluster(hops[i].Name)); bad {
+			all = append(all, said)
 		}
 		if hops[i].State != PlacedOK {
 			all = append(all, hops[i].fact)
@@ -155,25 +156,25 @@ func (v view) clusterFacts(hops []hop, around surroundings) []Fact {
 	}
 	for name, work := range v.works {
 		if !known[name] {
-			all = append(all, say(LevelInfo, CodeWorkGoing, "cluster", name).linked(workRef(work)))
+			all = append(all, fact.Say(fact.LevelInfo, fact.CodeWorkGoing, "cluster", name).Linked(workRef(work)))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Fact) int {
+	slices.SortStableFunc(all, func(a, b fact.Fact) int {
 		if urgent := urgency(b.Level) - urgency(a.Level); urgent != 0 {
 			return urgent
 		}
-		return compareNames(string(a.Code)+a.Params["cluster"], string(b.Code)+b.Params["cluster"])
+		return strings.Compare(string(a.Code)+a.Params["cluster"], string(b.Code)+b.Params["cluster"])
 	})
 	return shorten(all)
 }
 
-func urgency(level Level) int {
-	return slices.Index([]Level{LevelOK, LevelInfo, LevelWarn, LevelError}, level)
+func urgency(level fact.Level) int {
+	return slices.Index([]fact.Level{fact.LevelOK, fact.LevelInfo, fact.LevelWarn, fact.LevelError}, level)
 }
 
 // shorten keeps the first facts of each code and counts the others.
-func shorten(facts []Fact) []Fact {
-	var kept []Fact
+func shorten(facts []fact.Fact) []fact.Fact {
+	var kept []fact.Fact
 	for start := 0; start < len(facts); {
 		end := start
 		for end < len(facts) && facts[end].Code == facts[start].Code && facts[end].Level == facts[start].Level {
@@ -182,7 +183,7 @@ func shorten(facts []Fact) []Fact {
 		shown := min(end, start+alike)
 		kept = append(kept, facts[start:shown]...)
 		if end > shown {
-			kept = append(kept, say(facts[start].Level, CodeMore, "count", number(end-shown)))
+			kept = append(kept, fact.Say(facts[start].Level, fact.CodeMore, "count", fact.Number(end-shown)))
 		}
 		start = end
 	}
@@ -190,34 +191,34 @@ func shorten(facts []Fact) []Fact {
 }
 
 // memberFact says what is wrong with a member itself.
-func memberFact(name string, cluster *clusterv1alpha1.Cluster) (Fact, bool) {
+func memberFact(name string, cluster *clusterv1alpha1.Cluster) (fact.Fact, bool) {
 	if cluster == nil {
-		return say(LevelError, CodeMemberGone, "cluster", name), true
+		return fact.Say(fact.LevelError, fact.CodeMemberGone, "cluster", name), true
 	}
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready != nil && ready.Status == metav1.ConditionTrue {
-		return Fact{}, false
+		return fact.Fact{}, false
 	}
 	message := "it has not reported yet"
-	fact := say(LevelError, CodeMemberNotReady, "cluster", name, "message", message)
+	said := fact.Say(fact.LevelError, fact.CodeMemberNotReady, "cluster", name, "message", message)
 	if ready != nil {
 		if ready.Message != "" {
 			message = ready.Message
 		}
-		fact = say(LevelError, CodeMemberNotReady, "cluster", name, "message", message).since(ready.LastTransitionTime.Time)
+		said = fact.Say(fact.LevelError, fact.CodeMemberNotReady, "cluster", name, "message", message).Since(ready.LastTransitionTime.Time)
 	}
-	return fact.linked(clusterRef(name)), true
+	return said.Linked(clusterRef(name)), true
 }
 
-func clusterRef(name string) *ObjectRef {
-	return &ObjectRef{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: name}
+func clusterRef(name string) *fact.ObjectRef {
+	return &fact.ObjectRef{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: name}
 }
 
-func (v view) allWell(hops []hop) Fact {
+func (v view) allWell(hops []hop) fact.Fact {
 	if sum := v.replicas(hops); sum != nil {
-		return say(LevelOK, CodeAllReady, "clusters", number(len(hops)), "ready", number(sum.Ready), "wanted", number(sum.Wanted))
+		return fact.Say(fact.LevelOK, fact.CodeAllReady, "clusters", fact.Number(len(hops)), "ready", fact.Number(sum.Ready), "wanted", fact.Number(sum.Wanted))
 	}
-	return say(LevelOK, CodeAllApplied, "clusters", number(len(hops)))
+	return fact.Say(fact.LevelOK, fact.CodeAllApplied, "clusters", fact.Number(len(hops)))
 }
 
 // conditionOf is a binding's condition as it is shown.

@@ -7,6 +7,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"muster.dev/muster/backend/httpapi"
+	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/preview"
 )
 
 // Handler serves workloads, previews and the effect of policies.
@@ -50,8 +52,8 @@ func values(c *gin.Context, name string) []string {
 	return list
 }
 
-func keyOf(c *gin.Context) Key {
-	return Key{Group: c.Param("group"), Version: c.Param("version"), Kind: c.Param("kind"), Namespace: c.Param("namespace"), Name: c.Param("name")}
+func keyOf(c *gin.Context) fact.Key {
+	return fact.Key{Group: c.Param("group"), Version: c.Param("version"), Kind: c.Param("kind"), Namespace: c.Param("namespace"), Name: c.Param("name")}
 }
 
 // list shows what runs where.
@@ -150,20 +152,20 @@ func (h *Handler) diff(c *gin.Context) error {
 //	@Summary	What a policy, saved or not, would do: templates, clusters chosen and left out, replicas, changed fields
 //	@Tags		workload
 //	@Accept		json
-//	@Param		body	body		Draft	true	"the policy and what to look at"
-//	@Success	200		{object}	Preview
+//	@Param		body	body		preview.Draft	true	"the policy and what to look at"
+//	@Success	200		{object}	preview.Preview
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/policies/preview [post]
 func (h *Handler) preview(c *gin.Context) error {
-	var draft Draft
-	if err := httpapi.Bind(c, &draft); err != nil {
+	var asked preview.Draft
+	if err := httpapi.Bind(c, &asked); err != nil {
 		return err
 	}
-	preview, err := h.service.Preview(c.Request.Context(), draft)
+	answer, err := h.service.Preview(c.Request.Context(), asked)
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, preview)
+	c.JSON(http.StatusOK, answer)
 	return nil
 }
 

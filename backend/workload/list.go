@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // Query says which workloads to list and in which order. Empty fields fit all; a
@@ -92,7 +93,7 @@ func policyPath(row *Row) string {
 	if row.Policy == nil {
 		return ""
 	}
-	return row.Policy.path()
+	return row.Policy.Path()
 }
 
 // prepare checks the query.
@@ -135,8 +136,8 @@ func (q *Query) fits(row *Row) bool {
 	return row.Policy != nil && strings.Contains(strings.ToLower(row.Policy.Name), q.Text)
 }
 
-func (q *Query) held(by *PolicyRef) bool {
-	return by != nil && (by.Name == q.Policy || by.path() == q.Policy)
+func (q *Query) held(by *fact.PolicyRef) bool {
+	return by != nil && (by.Name == q.Policy || by.Path() == q.Policy)
 }
 
 // Listing is one page of workloads.

@@ -2,10 +2,12 @@ package workload
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 const (
@@ -103,6 +105,6 @@ func (p *pages) take(watched func(template.Ref) bool) []due {
 			delete(p.open, ref)
 		}
 	}
-	slices.SortFunc(dues, func(a, b due) int { return compareNames(idOf(a.ref), idOf(b.ref)) })
+	slices.SortFunc(dues, func(a, b due) int { return strings.Compare(fact.ID(a.ref), fact.ID(b.ref)) })
 	return dues
 }

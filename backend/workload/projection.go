@@ -12,6 +12,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // native are the kinds that are shown although no policy holds them.
@@ -252,4 +253,34 @@ func (p *projection) views(fits func(*Row) bool) []view {
 		}
 	}
 	return views
+}
+
+// Binding implements preview.Known.
+func (p *projection) Binding(ref template.Ref) workv1alpha2.Binding {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if found := p.entries[ref]; found != nil {
+		return found.binding
+	}
+	return nil
+}
+
+// HeldBy implements preview.Known.
+func (p *projection) HeldBy(holder fact.PolicyRef) []*unstructured.Unstructured {
+	return p.objects(func(row *Row) bool { return row.Policy != nil && *row.Policy == holder })
+}
+
+// Propagated implements preview.Known.
+func (p *projection) Propagated() []*unstructured.Unstructured {
+	return p.objects(func(row *Row) bool { return row.Binding != nil })
+}
+
+func (p *projection) objects(fits func(*Row) bool) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, seen := range p.views(fits) {
+		if seen.template != nil {
+			objects = append(objects, seen.template)
+		}
+	}
+	return objects
 }

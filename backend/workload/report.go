@@ -1,13 +1,12 @@
 package workload
 
 import (
-	"cmp"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // report is what members tell about the replicas of an object (contract section
@@ -53,7 +52,7 @@ func (r report) numbers() map[string]string {
 		"active": r.Active, "succeeded": r.Succeeded, "failed": r.Failed,
 	} {
 		if count != nil {
-			named[name] = number(*count)
+			named[name] = fact.Number(*count)
 		}
 	}
 	return named
@@ -66,21 +65,17 @@ func value(n *int32) int32 {
 	return *n
 }
 
-func number[N int | int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
-
-func compareNames(a, b string) int { return cmp.Compare(a, b) }
-
 // refusal says why a cluster does not take an object.
-func refusal(cluster, message string) Fact {
+func refusal(cluster, message string) fact.Fact {
 	// The way out of a conflict is an annotation, which the message of whoever
 	// met the conflict names (contract section 11.4).
 	if strings.Contains(message, workv1alpha1.ConflictResolutionAnnotation) {
-		return say(LevelError, CodeWorkConflict, "cluster", cluster, "message", message)
+		return fact.Say(fact.LevelError, fact.CodeWorkConflict, "cluster", cluster, "message", message)
 	}
 	if message == "" {
 		message = "the object could not be applied"
 	}
-	return say(LevelError, CodeWorkFailed, "cluster", cluster, "message", message)
+	return fact.Say(fact.LevelError, fact.CodeWorkFailed, "cluster", cluster, "message", message)
 }
 
 // podSpecs are where kinds keep what their pods are made of.

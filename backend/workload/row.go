@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // view is everything that a row and a detail are made of. Its objects belong to
@@ -28,7 +29,7 @@ type view struct {
 type hop struct {
 	PlacedCluster
 	work *workv1alpha1.Work // nil: none
-	fact Fact
+	fact fact.Fact
 	// wanted and ready count replicas; counted says whether the kind has any.
 	wanted, ready int32
 	counted       bool
@@ -37,7 +38,7 @@ type hop struct {
 // row is the workload as lists show it.
 func (v view) row() Row {
 	row := Row{
-		ID: idOf(v.ref), APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name,
+		ID: fact.ID(v.ref), APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name,
 		Images: imagesOf(v.template), Clusters: []PlacedCluster{}, Policy: v.policy(), Binding: v.bindingRef(),
 	}
 	var about metav1.Object = v.binding
@@ -52,7 +53,7 @@ func (v view) row() Row {
 		row.Clusters = append(row.Clusters, hops[i].PlacedCluster)
 	}
 	row.Replicas = v.replicas(hops)
-	var why Fact
+	var why fact.Fact
 	row.State, why = v.state(hops)
 	if why.Code != "" {
 		row.Reason, row.ReasonCode, row.ReasonParams = why.Text, why.Code, why.Params
@@ -61,7 +62,7 @@ func (v view) row() Row {
 }
 
 // policy is who holds the workload, as the binding says, or else the template.
-func (v view) policy() *PolicyRef {
+func (v view) policy() *fact.PolicyRef {
 	var marked metav1.Object
 	switch {
 	case v.binding != nil:
@@ -75,24 +76,19 @@ func (v view) policy() *PolicyRef {
 	if !found || claim.Name == "" {
 		return nil
 	}
-	ref := claimRef(claim)
+	ref := fact.ClaimedBy(claim)
 	return &ref
 }
 
-func (v view) bindingRef() *ObjectRef {
+func (v view) bindingRef() *fact.ObjectRef {
 	if v.binding == nil {
 		return nil
 	}
-	ref := &ObjectRef{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: v.binding.GetNamespace(), Name: v.binding.GetName()}
+	ref := &fact.ObjectRef{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: v.binding.GetNamespace(), Name: v.binding.GetName()}
 	if ref.Namespace == "" {
 		ref.Kind = workv1alpha2.ResourceKindClusterResourceBinding
 	}
 	return ref
-}
-
-// counts says whether a binding divides or multiplies replicas.
-func counts(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Replicas > 0 || spec.ReplicaRequirements != nil
 }
 
 // hops are the workload's clusters, by name.
@@ -112,7 +108,7 @@ func (v view) hop(target propagation.Target) hop {
 	h := hop{PlacedCluster: PlacedCluster{Name: target.Cluster, Health: HealthUnknown}, work: v.works[target.Cluster]}
 	reported := h.report()
 	h.ready, h.counted = reported.ready(v.ref.Kind)
-	if target.Scheduled && counts(v.binding.BindingSpec()) {
+	if target.Scheduled && fact.Counted(v.binding.BindingSpec()) {
 		h.wanted, h.counted = target.Replicas, true
 	} else if wanted, told := reported.wanted(v.ref.Kind); told {
 		h.wanted, h.counted = wanted, true
@@ -148,7 +144,7 @@ func (h *hop) report() report {
 // judge decides how the workload is in the cluster, and says why.
 func (h *hop) judge() {
 	if h.work == nil {
-		h.State, h.fact = PlacedPending, say(LevelWarn, CodeWorkMissing, "cluster", h.Name)
+		h.State, h.fact = PlacedPending, fact.Say(fact.LevelWarn, fact.CodeWorkMissing, "cluster", h.Name)
 		return
 	}
 	applied := meta.FindStatusCondition(h.work.Status.Conditions, workv1alpha1.WorkApplied)
@@ -156,30 +152,30 @@ func (h *hop) judge() {
 	link := workRef(h.work)
 	switch {
 	case h.work.DeletionTimestamp != nil:
-		h.State, h.fact = PlacedPending, say(LevelWarn, CodeWorkGoing, "cluster", h.Name)
+		h.State, h.fact = PlacedPending, fact.Say(fact.LevelWarn, fact.CodeWorkGoing, "cluster", h.Name)
 	case h.work.Spec.SuspendDispatching != nil && *h.work.Spec.SuspendDispatching:
-		h.State, h.fact = PlacedSuspended, say(LevelWarn, CodeWorkSuspended, "cluster", h.Name)
+		h.State, h.fact = PlacedSuspended, fact.Say(fact.LevelWarn, fact.CodeWorkSuspended, "cluster", h.Name)
 	case applied != nil && applied.Status == metav1.ConditionFalse:
-		h.State, h.fact = PlacedFailed, refusal(h.Name, applied.Message).since(applied.LastTransitionTime.Time)
+		h.State, h.fact = PlacedFailed, refusal(h.Name, applied.Message).Since(applied.LastTransitionTime.Time)
 	case applied == nil, applied.Status != metav1.ConditionTrue, applied.ObservedGeneration != 0 && applied.ObservedGeneration < h.work.Generation:
-		h.State, h.fact = PlacedPending, say(LevelWarn, CodeWorkPending, "cluster", h.Name)
+		h.State, h.fact = PlacedPending, fact.Say(fact.LevelWarn, fact.CodeWorkPending, "cluster", h.Name)
 	case h.Health == HealthHealthy:
 		h.State = PlacedOK
 		return
 	default:
 		h.State, h.fact = PlacedProgressing, h.unhealthy()
 	}
-	h.fact = h.fact.linked(link)
+	h.fact = h.fact.Linked(link)
 }
 
-func (h *hop) unhealthy() Fact {
+func (h *hop) unhealthy() fact.Fact {
 	switch {
 	case h.Health == HealthUnknown:
-		return say(LevelInfo, CodeHealthUnknown, "cluster", h.Name)
+		return fact.Say(fact.LevelInfo, fact.CodeHealthUnknown, "cluster", h.Name)
 	case h.counted && h.ready < h.wanted:
-		return say(LevelWarn, CodeHealthUnready, "cluster", h.Name, "ready", number(h.ready), "wanted", number(h.wanted))
+		return fact.Say(fact.LevelWarn, fact.CodeHealthUnready, "cluster", h.Name, "ready", fact.Number(h.ready), "wanted", fact.Number(h.wanted))
 	}
-	return say(LevelWarn, CodeHealthUnhealthy, "cluster", h.Name)
+	return fact.Say(fact.LevelWarn, fact.CodeHealthUnhealthy, "cluster", h.Name)
 }
 
 // replicas sums up what clusters want and have. A workload that is nowhere wants
@@ -207,12 +203,12 @@ func (v view) replicas(hops []hop) *Replicas {
 }
 
 // state decides how a workload is as a whole, and says why it is not ok.
-func (v view) state(hops []hop) (State, Fact) {
+func (v view) state(hops []hop) (State, fact.Fact) {
 	if v.binding == nil {
 		if v.policy() != nil {
-			return StatePending, say(LevelWarn, CodeBindingMissing)
+			return StatePending, fact.Say(fact.LevelWarn, fact.CodeBindingMissing)
 		}
-		return StateUnmanaged, say(LevelWarn, CodePolicyNone)
+		return StateUnmanaged, fact.Say(fact.LevelWarn, fact.CodePolicyNone)
 	}
 	if len(hops) == 0 {
 		return v.nowhere()
@@ -227,27 +223,27 @@ func (v view) state(hops []hop) (State, Fact) {
 			return worst.state, hops[i].fact
 		}
 	}
-	return StateOK, Fact{}
+	return StateOK, fact.Fact{}
 }
 
 // nowhere says why a binding has no clusters.
-func (v view) nowhere() (State, Fact) {
+func (v view) nowhere() (State, fact.Fact) {
 	spec, status := v.binding.BindingSpec(), v.binding.BindingStatus()
 	scheduled := meta.FindStatusCondition(status.Conditions, workv1alpha2.Scheduled)
 	switch {
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
-		return StateUnscheduled, say(LevelWarn, CodeSchedulePaused)
+		return StateUnscheduled, fact.Say(fact.LevelWarn, fact.CodeSchedulePaused)
 	case scheduled != nil && scheduled.Status != metav1.ConditionTrue:
-		return StateUnscheduled, say(LevelError, CodeScheduleFailed, "reason", scheduled.Reason, "message", scheduled.Message).
-			since(scheduled.LastTransitionTime.Time)
+		return StateUnscheduled, fact.Say(fact.LevelError, fact.CodeScheduleFailed, "reason", scheduled.Reason, "message", scheduled.Message).
+			Since(scheduled.LastTransitionTime.Time)
 	case scheduled == nil && v.policy() != nil:
-		return StatePending, say(LevelWarn, CodeSchedulePending)
+		return StatePending, fact.Say(fact.LevelWarn, fact.CodeSchedulePending)
 	}
-	return StateUnscheduled, say(LevelWarn, CodeScheduleNowhere)
+	return StateUnscheduled, fact.Say(fact.LevelWarn, fact.CodeScheduleNowhere)
 }
 
-func workRef(work *workv1alpha1.Work) *ObjectRef {
-	return &ObjectRef{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: work.Namespace, Name: work.Name}
+func workRef(work *workv1alpha1.Work) *fact.ObjectRef {
+	return &fact.ObjectRef{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: work.Namespace, Name: work.Name}
 }
 
 // clusterOf is the cluster that a Work is for.

@@ -2,14 +2,12 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,11 +19,12 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/fault"
-	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
-	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/draft"
+	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/preview"
 )
 
 // Topic carries the live rows of workloads; below Topic+"/" there is a topic of
@@ -49,17 +48,9 @@ type Cache interface {
 // Templates are the objects of the hub that policies may mean; *template.Cache
 // is one.
 type Templates interface {
+	preview.Objects
 	Synced() bool
-	Get(ref template.Ref) (*unstructured.Unstructured, bool)
-	List(apiVersion, kind, namespace string) []*unstructured.Unstructured
 	Subscribe(func(ref template.Ref, old, current *unstructured.Unstructured))
-	Mapper() meta.RESTMapper
-}
-
-// Scheduler knows the clusters as scheduling sees them; *scheduling.Scheduler is
-// one.
-type Scheduler interface {
-	Snapshot() *scheduling.Snapshot
 }
 
 // Publisher brings changes to browsers; *live.Hub is one.
@@ -75,7 +66,7 @@ type ServiceOptions struct {
 	// Cache is shared by all readers; whoever may view may see all of it.
 	Cache     Cache
 	Templates Templates
-	Scheduler Scheduler
+	Scheduler preview.Scheduler
 	// Interpreter knows the replicas of kinds.
 	Interpreter *interpret.Interpreter
 	// Clients gives the hub API as the actor sees it; it is asked for events, and
@@ -98,8 +89,8 @@ type Service struct {
 	ServiceOptions
 	projection *projection
 	pages      *pages
-	rights     *rights
-	schemas    *schemas
+	saved      draft.Saved
+	previewer  *preview.Previewer
 
 	mu    sync.Mutex
 	ready bool // the first rows are made
@@ -110,10 +101,14 @@ func NewService(options ServiceOptions) *Service {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Service{
-		ServiceOptions: options, projection: newProjection(options.Templates), pages: newPages(options.Now),
-		rights: newRights(options.Clients, options.Now), schemas: newSchemas(options.CRDs),
+	s := &Service{
+		ServiceOptions: options, projection: newProjection(options.Templates), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
 	}
+	s.previewer = preview.New(preview.Options{
+		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Interpreter: options.Interpreter, Saved: s.saved,
+		Schemas: draft.NewSchemas(options.CRDs), Clients: options.Clients, Gates: options.Gates, KeepEmpty: options.KeepEmpty, Now: options.Now,
+	})
+	return s
 }
 
 // Start follows templates, bindings, Works and clusters and publishes what
@@ -230,7 +225,7 @@ func (s *Service) publishRows() {
 		s.pages.behind(ref)
 	}
 	for _, changed := range changes {
-		event := live.Event{Op: live.OpDelete, Key: idOf(changed.ref)}
+		event := live.Event{Op: live.OpDelete, Key: fact.ID(changed.ref)}
 		if changed.row != nil {
 			event.Op, event.Row = live.OpUpsert, changed.row
 		}
@@ -268,21 +263,21 @@ func (s *Service) List(ctx context.Context, query Query) (Listing, error) {
 }
 
 // find looks a workload up. It fails with fault.NotFound.
-func (s *Service) find(key Key) (view, error) {
-	ref := key.ref()
+func (s *Service) find(key fact.Key) (view, error) {
+	ref := key.Ref()
 	seen, known := s.projection.look(ref)
 	if !known || !seen.lasts() {
-		return view{}, fault.NotFound("there is no workload %s", idOf(ref)).
+		return view{}, fault.NotFound("there is no workload %s", fact.ID(ref)).
 			WithFix("objects appear here once a policy has taken them; look under all for those that no policy holds")
 	}
 	return seen, nil
 }
 
-// cacheFault is an error of the cache, which a starting hub has not filled yet.
-func cacheFault(doing string, err error) error {
-	var early *cache.ErrCacheNotStarted
-	if errors.As(err, &early) {
-		return fault.Unavailable("the hub is starting").WithFix("try again in a moment").Wrap(err)
+// Preview tells what a policy would do if it were saved now. It changes nothing;
+// everybody who is signed in may ask.
+func (s *Service) Preview(ctx context.Context, asked preview.Draft) (preview.Preview, error) {
+	if err := s.open(ctx); err != nil {
+		return preview.Preview{}, err
 	}
-	return fmt.Errorf("%s: %w", doing, kube.Fault(err))
+	return s.previewer.Preview(ctx, asked)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // graph builds a topology.
@@ -30,7 +31,7 @@ func (v view) topology(around surroundings) Topology {
 	last = g.add(last, v.templateNode())
 	if v.binding == nil {
 		if v.policy() != nil {
-			g.add(last, Node{Kind: NodeBinding, Label: v.ref.Name, State: NodePending, Reason: sentences[CodeBindingMissing]})
+			g.add(last, Node{Kind: NodeBinding, Label: v.ref.Name, State: NodePending, Reason: fact.Say(fact.LevelWarn, fact.CodeBindingMissing).Text})
 		}
 		g.Broken = firstBroken(g.Nodes)
 		return g.Topology
@@ -46,7 +47,7 @@ func (v view) topology(around surroundings) Topology {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.works)) {
 		if !known[name] {
-			going := say(LevelInfo, CodeWorkGoing, "cluster", name)
+			going := fact.Say(fact.LevelInfo, fact.CodeWorkGoing, "cluster", name)
 			g.add(last, Node{Kind: NodeWork, Label: v.works[name].Name, Cluster: name, State: NodeProgressing, Reason: going.Text, Ref: workRef(v.works[name])})
 		}
 	}
@@ -55,23 +56,23 @@ func (v view) topology(around surroundings) Topology {
 }
 
 func (v view) policyNode(around surroundings) Node {
-	fact := v.policyFact(around)
-	node := Node{Kind: NodePolicy, State: NodeOK, Ref: fact.Link}
+	said := v.policyFact(around)
+	node := Node{Kind: NodePolicy, State: NodeOK, Ref: said.Link}
 	if holder := v.policy(); holder != nil {
 		node.Label, node.Detail = holder.Name, map[string]string{"kind": holder.Kind}
 	}
-	switch fact.Code {
-	case CodePolicyHolds:
-	case CodePolicyAttached:
-		node.Label = fact.Params["parent"]
-	case CodePolicyManagedBy:
-		node.Label = fact.Params["component"]
-	case CodePolicyComing:
-		node.Label, node.State, node.Reason = around.coming.Name, NodePending, fact.Text
-	case CodePolicyRemoved:
-		node.Reason = fact.Text // it still runs
+	switch said.Code {
+	case fact.CodePolicyHolds:
+	case fact.CodePolicyAttached:
+		node.Label = said.Params["parent"]
+	case fact.CodePolicyManagedBy:
+		node.Label = said.Params["component"]
+	case fact.CodePolicyComing:
+		node.Label, node.State, node.Reason = around.coming.Name, NodePending, said.Text
+	case fact.CodePolicyRemoved:
+		node.Reason = said.Text // it still runs
 	default:
-		node.State, node.Reason, node.Ref = NodeMissing, fact.Text, nil
+		node.State, node.Reason, node.Ref = NodeMissing, said.Text, nil
 	}
 	return node
 }
@@ -79,11 +80,11 @@ func (v view) policyNode(around surroundings) Node {
 func (v view) templateNode() Node {
 	node := Node{
 		Kind: NodeTemplate, Label: v.ref.Name, State: NodeOK, Detail: map[string]string{"kind": v.ref.Kind},
-		Ref: &ObjectRef{APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name},
+		Ref: &fact.ObjectRef{APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name},
 	}
 	if facts := v.templateFacts(); len(facts) > 0 {
 		node.State, node.Reason = NodeMissing, facts[0].Text
-		if facts[0].Code == CodeTemplateGoing {
+		if facts[0].Code == fact.CodeTemplateGoing {
 			node.State = NodeProgressing
 		}
 	}
@@ -92,18 +93,18 @@ func (v view) templateNode() Node {
 
 func (v view) bindingNode(hops []hop) Node {
 	spec := v.binding.BindingSpec()
-	node := Node{Kind: NodeBinding, Label: v.binding.GetName(), State: NodeOK, Ref: v.bindingRef(), Detail: map[string]string{"clusters": number(len(hops))}}
-	if counts(spec) {
-		node.Detail["replicas"] = number(spec.Replicas)
+	node := Node{Kind: NodeBinding, Label: v.binding.GetName(), State: NodeOK, Ref: v.bindingRef(), Detail: map[string]string{"clusters": fact.Number(len(hops))}}
+	if fact.Counted(spec) {
+		node.Detail["replicas"] = fact.Number(spec.Replicas)
 	}
 	if scheduled := conditionOf(v.binding, workv1alpha2.Scheduled); scheduled != nil {
 		node.Detail["scheduled"] = scheduled.Status
 	}
-	switch fact := v.scheduleFact(hops); {
-	case fact.Level == LevelError:
-		node.State, node.Reason = NodeFailed, fact.Text
-	case fact.Code == CodeScheduleStale, len(hops) == 0:
-		node.State, node.Reason = NodePending, fact.Text
+	switch said := v.scheduleFact(hops); {
+	case said.Level == fact.LevelError:
+		node.State, node.Reason = NodeFailed, said.Text
+	case said.Code == fact.CodeScheduleStale, len(hops) == 0:
+		node.State, node.Reason = NodePending, said.Text
 	}
 	return node
 }
@@ -113,7 +114,7 @@ func (v view) cluster(g *graph, after string, h *hop, around surroundings) {
 	work := Node{Kind: NodeWork, Cluster: h.Name, State: NodeOK}
 	object := Node{
 		Kind: NodeObject, Label: v.ref.Name, Cluster: h.Name, State: NodeOK, Detail: map[string]string{"health": healthOf(h.work)},
-		Ref: &ObjectRef{APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name},
+		Ref: &fact.ObjectRef{APIVersion: v.ref.APIVersion, Kind: v.ref.Kind, Namespace: v.ref.Namespace, Name: v.ref.Name},
 	}
 	if h.work != nil {
 		work.Label, work.Ref = h.work.Name, workRef(h.work)
@@ -123,7 +124,7 @@ func (v view) cluster(g *graph, after string, h *hop, around surroundings) {
 		work.State, work.Reason, object.State = NodeMissing, h.fact.Text, NodeMissing
 	case h.State == PlacedFailed:
 		work.State, work.Reason, object.State = NodeFailed, h.fact.Text, NodeMissing
-		if h.fact.Code == CodeWorkConflict {
+		if h.fact.Code == fact.CodeWorkConflict {
 			object.State, object.Reason = NodeFailed, h.fact.Text
 		}
 	case h.State == PlacedPending, h.State == PlacedSuspended:
@@ -134,11 +135,11 @@ func (v view) cluster(g *graph, after string, h *hop, around surroundings) {
 	case h.State == PlacedProgressing:
 		object.State, object.Reason = NodeProgressing, h.fact.Text
 	}
-	if fact, bad := memberFact(h.Name, around.cluster(h.Name)); bad {
+	if said, bad := memberFact(h.Name, around.cluster(h.Name)); bad {
 		if object.State == NodeOK || object.State == NodeProgressing {
 			object.State = NodePending // what was last heard may be old
 		}
-		object.Reason = fact.Text
+		object.Reason = said.Text
 	}
 	last := g.add(g.add(after, work), object)
 	if h.counted {
@@ -148,16 +149,16 @@ func (v view) cluster(g *graph, after string, h *hop, around surroundings) {
 
 // pods stands for the pods of one cluster, by what the member counts.
 func (v view) pods(h *hop, object NodeState) Node {
-	node := Node{Kind: NodePods, Cluster: h.Name, Label: number(h.ready) + "/" + number(h.wanted), State: NodeOK}
+	node := Node{Kind: NodePods, Cluster: h.Name, Label: fact.Number(h.ready) + "/" + fact.Number(h.wanted), State: NodeOK}
 	reported := h.report()
 	node.Detail = reported.numbers()
-	node.Detail["ready"], node.Detail["wanted"] = number(h.ready), number(h.wanted)
+	node.Detail["ready"], node.Detail["wanted"] = fact.Number(h.ready), fact.Number(h.wanted)
 	switch {
 	case object == NodeMissing, !h.Applied:
 		node.State = NodeMissing
 	case h.ready < h.wanted:
 		node.State = NodeProgressing
-		node.Reason = say(LevelWarn, CodeHealthUnready, "cluster", h.Name, "ready", number(h.ready), "wanted", number(h.wanted)).Text
+		node.Reason = fact.Say(fact.LevelWarn, fact.CodeHealthUnready, "cluster", h.Name, "ready", fact.Number(h.ready), "wanted", fact.Number(h.wanted)).Text
 	}
 	return node
 }

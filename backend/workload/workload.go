@@ -2,6 +2,8 @@ package workload
 
 import (
 	"time"
+
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // State is how a workload is, in one word.
@@ -45,23 +47,6 @@ const (
 	HealthUnknown   = "Unknown"
 )
 
-// PolicyRef names a policy.
-type PolicyRef struct {
-	Kind string `json:"kind"`
-	// Resource is the policy's segment in paths.
-	Resource  string `json:"resource" enums:"propagationpolicies,clusterpropagationpolicies,overridepolicies,clusteroverridepolicies"`
-	Namespace string `json:"namespace,omitempty" validate:"optional"`
-	Name      string `json:"name"`
-}
-
-// ObjectRef names an object of the hub or of a member.
-type ObjectRef struct {
-	APIVersion string `json:"apiVersion,omitempty" validate:"optional"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty" validate:"optional"`
-	Name       string `json:"name"`
-}
-
 // Replicas counts replicas over all clusters.
 type Replicas struct {
 	Wanted int32 `json:"wanted"`
@@ -85,13 +70,13 @@ type PlacedCluster struct {
 type Row struct {
 	// ID is group/version/kind/namespace/name, as in paths: "core" for the group
 	// without a name, "-" for no namespace.
-	ID         string     `json:"id"`
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Namespace  string     `json:"namespace,omitempty" validate:"optional"`
-	Name       string     `json:"name"`
-	Policy     *PolicyRef `json:"policy,omitempty" validate:"optional"`
-	Binding    *ObjectRef `json:"binding,omitempty" validate:"optional"`
+	ID         string          `json:"id"`
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Namespace  string          `json:"namespace,omitempty" validate:"optional"`
+	Name       string          `json:"name"`
+	Policy     *fact.PolicyRef `json:"policy,omitempty" validate:"optional"`
+	Binding    *fact.ObjectRef `json:"binding,omitempty" validate:"optional"`
 	// Images are those of the template's containers, each once.
 	Images   []string        `json:"images"`
 	Replicas *Replicas       `json:"replicas,omitempty" validate:"optional"`
@@ -99,7 +84,7 @@ type Row struct {
 	State    State           `json:"state" enums:"ok,progressing,failed,pending,unscheduled,unmanaged"`
 	// Reason says why State is not ok; Code and Params say it for translation.
 	Reason          string            `json:"reason,omitempty" validate:"optional"`
-	ReasonCode      Code              `json:"reasonCode,omitempty" validate:"optional"`
+	ReasonCode      fact.Code         `json:"reasonCode,omitempty" validate:"optional"`
 	ReasonParams    map[string]string `json:"reasonParams,omitempty" validate:"optional"`
 	CreatedAt       time.Time         `json:"createdAt"`
 	ResourceVersion string            `json:"resourceVersion"`
@@ -129,12 +114,12 @@ type Event struct {
 type Detail struct {
 	Row Row `json:"row"`
 	// YAML is the template, without what servers add.
-	YAML         string     `json:"yaml"`
-	Scheduled    *Condition `json:"scheduled,omitempty" validate:"optional"`
-	FullyApplied *Condition `json:"fullyApplied,omitempty" validate:"optional"`
-	Facts        []Fact     `json:"facts"`
-	Topology     Topology   `json:"topology"`
-	Events       []Event    `json:"events"`
+	YAML         string      `json:"yaml"`
+	Scheduled    *Condition  `json:"scheduled,omitempty" validate:"optional"`
+	FullyApplied *Condition  `json:"fullyApplied,omitempty" validate:"optional"`
+	Facts        []fact.Fact `json:"facts"`
+	Topology     Topology    `json:"topology"`
+	Events       []Event     `json:"events"`
 	// Epoch and Seq say which live message the answer already holds.
 	Epoch string `json:"epoch,omitempty" validate:"optional"`
 	Seq   uint64 `json:"seq,omitempty" validate:"optional"`
@@ -169,13 +154,13 @@ const (
 type Node struct {
 	// ID is the kind, with the cluster behind a slash where there is one per
 	// cluster.
-	ID      string     `json:"id"`
-	Kind    NodeKind   `json:"kind" enums:"policy,template,binding,work,object,pods"`
-	Label   string     `json:"label"`
-	Cluster string     `json:"cluster,omitempty" validate:"optional"`
-	State   NodeState  `json:"state" enums:"ok,progressing,failed,pending,missing"`
-	Reason  string     `json:"reason,omitempty" validate:"optional"`
-	Ref     *ObjectRef `json:"ref,omitempty" validate:"optional"`
+	ID      string          `json:"id"`
+	Kind    NodeKind        `json:"kind" enums:"policy,template,binding,work,object,pods"`
+	Label   string          `json:"label"`
+	Cluster string          `json:"cluster,omitempty" validate:"optional"`
+	State   NodeState       `json:"state" enums:"ok,progressing,failed,pending,missing"`
+	Reason  string          `json:"reason,omitempty" validate:"optional"`
+	Ref     *fact.ObjectRef `json:"ref,omitempty" validate:"optional"`
 	// Detail holds short facts to show beside the node.
 	Detail map[string]string `json:"detail,omitempty" validate:"optional"`
 }

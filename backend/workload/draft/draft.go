@@ -1,7 +1,9 @@
-package workload
+// Package draft reads policies that are not saved yet and completes and judges
+// them as saving would: by the definition of their kind and by the rules of
+// package policy.
+package draft
 
 import (
-	"context"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // draftID stands for the permanent id that a draft gets when it is saved.
@@ -24,51 +27,71 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Draft is a policy to preview.
-type Draft struct {
-	// YAML is the policy, of any of the four kinds.
-	YAML string `json:"yaml"`
-	// Templates are the objects to look at; empty: those that it matches.
-	Templates []ObjectRef `json:"templates,omitempty" validate:"optional"`
-	// Limit bounds the objects to look at, 1 to 50; 0 is 10.
-	Limit int `json:"limit,omitempty" validate:"optional"`
+// Policy is a draft as it would be stored.
+type Policy struct {
+	Ref fact.PolicyRef
+	// Object is of one of the four kinds.
+	Object client.Object
 }
 
-// parsed is a draft as it would be stored.
-type parsed struct {
-	ref    PolicyRef
-	object client.Object
+// Override is the spec of an override policy; nil for others.
+func (p Policy) Override() *policyv1alpha1.OverrideSpec { return OverrideOf(p.Object) }
+
+// OverrideOf is the spec of an override policy; nil for others.
+func OverrideOf(object client.Object) *policyv1alpha1.OverrideSpec {
+	switch p := object.(type) {
+	case *policyv1alpha1.OverridePolicy:
+		return &p.Spec
+	case *policyv1alpha1.ClusterOverridePolicy:
+		return &p.Spec
+	}
+	return nil
 }
 
-// parse reads a draft, completes and judges it as saving would.
-func (s *Service) parse(ctx context.Context, text string) (parsed, []Problem, error) {
+// New is an empty policy of a kind.
+func New(kind string) client.Object {
+	switch kind {
+	case policyv1alpha1.ResourceKindPropagationPolicy:
+		return &policyv1alpha1.PropagationPolicy{}
+	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
+		return &policyv1alpha1.ClusterPropagationPolicy{}
+	case policyv1alpha1.ResourceKindOverridePolicy:
+		return &policyv1alpha1.OverridePolicy{}
+	}
+	return &policyv1alpha1.ClusterOverridePolicy{}
+}
+
+// Parse reads a draft, completes and judges it. saved finds the policy that it
+// would replace; nil: there is none. Without problems the draft is what saving
+// would store.
+func (s *Schemas) Parse(text string, saved func(fact.PolicyRef) client.Object) (Policy, []Problem, error) {
 	content, problem := decode(text)
 	if problem != nil {
-		return parsed{}, []Problem{*problem}, nil
+		return Policy{}, []Problem{*problem}, nil
 	}
 	kind, _ := content["kind"].(string)
-	resource, known := resources[kind]
+	resource, known := fact.Resources[kind]
 	if !known {
-		return parsed{}, []Problem{{"kind", "must be PropagationPolicy, ClusterPropagationPolicy, OverridePolicy or ClusterOverridePolicy"}}, nil
+		return Policy{}, []Problem{{"kind", "must be PropagationPolicy, ClusterPropagationPolicy, OverridePolicy or ClusterOverridePolicy"}}, nil
 	}
 	if content["apiVersion"] != policyv1alpha1.GroupVersion.String() {
-		return parsed{}, []Problem{{"apiVersion", "must be " + policyv1alpha1.GroupVersion.String()}}, nil
+		return Policy{}, []Problem{{"apiVersion", "must be " + policyv1alpha1.GroupVersion.String()}}, nil
 	}
-	schema, err := s.schemas.of(resource)
+	schema, err := s.of(resource)
 	if err != nil {
-		return parsed{}, nil, err
+		return Policy{}, nil, err
 	}
 	if problems := schema.complete(content); len(problems) > 0 {
-		return parsed{}, problems, nil
+		return Policy{}, problems, nil
 	}
-	object := newPolicy(kind)
+	object := New(kind)
 	if err := into(content, object); err != nil {
-		return parsed{}, []Problem{{"", "the policy does not have the shape of its kind: " + err.Error()}}, nil
+		return Policy{}, []Problem{{"", "the policy does not have the shape of its kind: " + err.Error()}}, nil
 	}
 	problems := settle(object, kind)
-	draft := parsed{policyRef(kind, object.GetNamespace(), object.GetName()), object}
+	draft := Policy{fact.PolicyOf(kind, object.GetNamespace(), object.GetName()), object}
 	if len(problems) == 0 {
-		problems = append(judge(object), s.judgeChange(ctx, draft)...)
+		problems = append(judge(object), judgeChange(object, saved(draft.Ref))...)
 	}
 	return draft, problems, nil
 }
@@ -131,13 +154,9 @@ func judge(object client.Object) []Problem {
 
 // judgeChange gives a draft the identity of the policy it replaces, or a new
 // one, and says what of it may not be changed.
-func (s *Service) judgeChange(ctx context.Context, draft parsed) []Problem {
-	saved, err := s.policy(ctx, draft.ref)
-	if err != nil {
-		saved = nil // there is none yet
-	}
+func judgeChange(draft, saved client.Object) []Problem {
 	at := field.NewPath("spec")
-	switch p := draft.object.(type) {
+	switch p := draft.(type) {
 	case *policyv1alpha1.PropagationPolicy:
 		old, _ := saved.(*policyv1alpha1.PropagationPolicy)
 		identify(p, saved, policyv1alpha1.PropagationPolicyPermanentIDLabel)
@@ -151,7 +170,7 @@ func (s *Service) judgeChange(ctx context.Context, draft parsed) []Problem {
 			return problemsOf(policy.ValidatePropagationUpdate(&p.Spec, &old.Spec, at))
 		}
 	default:
-		identify(draft.object, saved, "")
+		identify(draft, saved, "")
 	}
 	return nil
 }

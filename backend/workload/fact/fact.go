@@ -1,6 +1,10 @@
-package workload
+// Package fact says, in sentences, why workloads are as they are, and names what
+// the sentences are about. Each sentence has a code that never changes once
+// released and parameters, so that it can be said in another language.
+package fact
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -132,8 +136,8 @@ type Fact struct {
 	Link   *ObjectRef        `json:"link,omitempty" validate:"optional"`
 }
 
-// say makes a fact of a sentence and its parameters, as pairs.
-func say(level Level, code Code, pairs ...string) Fact {
+// Say makes a fact of a sentence and its parameters, as pairs.
+func Say(level Level, code Code, pairs ...string) Fact {
 	fact := Fact{Level: level, Code: code}
 	if len(pairs) > 0 {
 		fact.Params = make(map[string]string, len(pairs)/2)
@@ -147,14 +151,19 @@ func say(level Level, code Code, pairs ...string) Fact {
 	return fact
 }
 
-func (f Fact) linked(link *ObjectRef) Fact {
+// Linked is the fact with what to look at next.
+func (f Fact) Linked(link *ObjectRef) Fact {
 	f.Link = link
 	return f
 }
 
-func (f Fact) since(at time.Time) Fact {
+// Since is the fact with the time it began; a zero time is none.
+func (f Fact) Since(at time.Time) Fact {
 	if !at.IsZero() {
 		f.At = &at
 	}
 	return f
 }
+
+// Number is a count as a parameter.
+func Number[N int | int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

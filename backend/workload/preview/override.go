@@ -1,4 +1,4 @@
-package workload
+package preview
 
 import (
 	"context"
@@ -11,18 +11,21 @@ import (
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/draft"
+	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/manifest"
 )
 
 // overriding tells what objects would become with a draft among the override
 // policies.
 type overriding struct {
-	service *Service
-	draft   parsed
+	service *Previewer
+	draft   draft.Policy
 	// byNamespace are the policies of a namespace with the draft in its place.
 	byNamespace map[string]override.Policies
 }
 
-func (s *Service) newOverriding(_ context.Context, p parsed) (*overriding, error) {
+func (s *Previewer) newOverriding(_ context.Context, p draft.Policy) (*overriding, error) {
 	return &overriding{service: s, draft: p, byNamespace: map[string]override.Policies{}}, nil
 }
 
@@ -31,11 +34,11 @@ func (o *overriding) policies(ctx context.Context, namespace string) (override.P
 	if known, ok := o.byNamespace[namespace]; ok {
 		return known, nil
 	}
-	all, err := o.service.overridePolicies(ctx, namespace)
+	all, err := o.service.Saved.Overrides(ctx, namespace)
 	if err != nil {
 		return all, err
 	}
-	switch draft := o.draft.object.(type) {
+	switch draft := o.draft.Object.(type) {
 	case *policyv1alpha1.ClusterOverridePolicy:
 		all.Cluster = replacedBy(all.Cluster, draft)
 	case *policyv1alpha1.OverridePolicy:
@@ -58,36 +61,36 @@ func replacedBy[P interface{ GetName() string }](all []P, draft P) []P {
 	return append(kept, draft)
 }
 
-func (o *overriding) item(ctx context.Context, object *unstructured.Unstructured) (PreviewItem, error) {
+func (o *overriding) item(ctx context.Context, object *unstructured.Unstructured) (Item, error) {
 	item := itemFor(object)
-	seen, known := o.service.projection.look(template.RefOf(object))
-	seen.template = object
-	if known {
-		item.Current = seen.policy()
+	binding := o.service.Known.Binding(template.RefOf(object))
+	if claim, held := template.ClaimIn(object); held {
+		ref := fact.ClaimedBy(claim)
+		item.Current = &ref
 	}
 	switch {
-	case policy.MatchOverride(overrideSpecOf(o.draft.object), object) == policy.MatchNone || !inReach(o.draft.ref, object):
-		item.because(say(LevelInfo, CodePreviewNoMatch))
+	case policy.MatchOverride(o.draft.Override(), object) == policy.MatchNone || !inReach(o.draft.Ref, object):
+		item.because(fact.Say(fact.LevelInfo, fact.CodePreviewNoMatch))
 		return item, nil
-	case !known || seen.binding == nil || len(propagation.Targets(seen.binding.BindingSpec())) == 0:
-		item.because(say(LevelInfo, CodePreviewNowhere))
+	case binding == nil || len(propagation.Targets(binding.BindingSpec())) == 0:
+		item.because(fact.Say(fact.LevelInfo, fact.CodePreviewNowhere))
 		return item, nil
 	}
 	overrides, err := o.policies(ctx, object.GetNamespace())
 	if err != nil {
 		return item, err
 	}
-	renderer := propagation.NewRenderer(propagation.Source{Template: object, Binding: seen.binding, Overrides: overrides}, o.service.Interpreter)
-	changed := map[*propagation.Rendered][]OverrideChange{} // clusters that get the same share it
+	renderer := propagation.NewRenderer(propagation.Source{Template: object, Binding: binding, Overrides: overrides}, o.service.Interpreter)
+	changed := map[*propagation.Rendered][]manifest.Change{} // clusters that get the same share it
 	snapshot := o.service.Scheduler.Snapshot()
-	for _, target := range propagation.Targets(seen.binding.BindingSpec()) {
+	for _, target := range propagation.Targets(binding.BindingSpec()) {
 		cluster := snapshot.Get(target.Cluster)
 		if cluster == nil {
 			continue
 		}
 		rendered, err := renderer.Render(ctx, target, cluster)
 		if err != nil {
-			item.Overrides = append(item.Overrides, PreviewOverride{Cluster: target.Cluster, Changes: []OverrideChange{}, Error: err.Error()})
+			item.Overrides = append(item.Overrides, Override{Cluster: target.Cluster, Changes: []manifest.Change{}, Error: err.Error()})
 			continue
 		}
 		changes, done := changed[rendered]
@@ -98,20 +101,20 @@ func (o *overriding) item(ctx context.Context, object *unstructured.Unstructured
 			changed[rendered] = changes
 		}
 		if len(changes) > 0 {
-			item.Overrides = append(item.Overrides, PreviewOverride{Cluster: target.Cluster, Changes: changes})
+			item.Overrides = append(item.Overrides, Override{Cluster: target.Cluster, Changes: changes})
 		}
 	}
 	item.Takes = true
-	item.because(say(LevelOK, CodePreviewChanges, "count", number(len(item.Overrides)), "clusters", number(len(propagation.Targets(seen.binding.BindingSpec())))))
+	item.because(fact.Say(fact.LevelOK, fact.CodePreviewChanges, "count", fact.Number(len(item.Overrides)), "clusters", fact.Number(len(propagation.Targets(binding.BindingSpec())))))
 	return item, nil
 }
 
-func overrideChanges(rendered *propagation.Rendered) ([]OverrideChange, error) {
-	text, err := yamlOf(masked(rendered.Object))
+func overrideChanges(rendered *propagation.Rendered) ([]manifest.Change, error) {
+	text, err := manifest.YAML(manifest.Masked(rendered.Object))
 	if err != nil {
 		return nil, err
 	}
-	changes, err := changesOf(nil, rendered.Changes, text, isSecret(rendered.Object))
+	changes, err := manifest.Changes(nil, rendered.Changes, text, manifest.IsSecret(rendered.Object))
 	if err != nil {
 		return nil, fmt.Errorf("find lines of %s: %w", rendered.Object.GetName(), err)
 	}

@@ -1,4 +1,4 @@
-package workload
+package preview
 
 import (
 	"context"
@@ -14,13 +14,15 @@ import (
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/draft"
+	"muster.dev/muster/backend/workload/fact"
 )
 
 // placing tells where objects would go with a draft among the propagation
 // policies. It looks at one snapshot of the clusters.
 type placing struct {
-	service  *Service
-	draft    parsed
+	service  *Previewer
+	draft    draft.Policy
 	claim    template.Claim
 	spec     *policyv1alpha1.PropagationSpec
 	snapshot *scheduling.Snapshot
@@ -34,17 +36,17 @@ type propagationPolicies struct {
 	cpps []*policyv1alpha1.ClusterPropagationPolicy
 }
 
-func (s *Service) newPlacing(ctx context.Context, p parsed) (*placing, error) {
+func (s *Previewer) newPlacing(ctx context.Context, p draft.Policy) (*placing, error) {
 	placing := &placing{
-		service: s, draft: p, claim: template.ClaimOf(p.object), spec: template.SpecOf(p.object), snapshot: s.Scheduler.Snapshot(),
+		service: s, draft: p, claim: template.ClaimOf(p.Object), spec: template.SpecOf(p.Object), snapshot: s.Scheduler.Snapshot(),
 		byNamespace: map[string]propagationPolicies{},
 	}
-	overrides, err := s.overridePolicies(ctx, p.ref.Namespace)
+	overrides, err := s.Saved.Overrides(ctx, p.Ref.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range placing.spec.DependentOverrides {
-		if !dependencyExists(overrides.Cluster, overrides.Namespaced, p.ref, name) {
+		if !dependencyExists(overrides.Cluster, overrides.Namespaced, p.Ref, name) {
 			placing.waiting = name
 			break
 		}
@@ -52,7 +54,7 @@ func (s *Service) newPlacing(ctx context.Context, p parsed) (*placing, error) {
 	return placing, nil
 }
 
-func dependencyExists(cluster []*policyv1alpha1.ClusterOverridePolicy, namespaced []*policyv1alpha1.OverridePolicy, holder PolicyRef, name string) bool {
+func dependencyExists(cluster []*policyv1alpha1.ClusterOverridePolicy, namespaced []*policyv1alpha1.OverridePolicy, holder fact.PolicyRef, name string) bool {
 	if holder.Namespace == "" {
 		return slices.ContainsFunc(cluster, func(p *policyv1alpha1.ClusterOverridePolicy) bool { return p.Name == name })
 	}
@@ -64,11 +66,11 @@ func (p *placing) policies(ctx context.Context, namespace string) (propagationPo
 	if known, ok := p.byNamespace[namespace]; ok {
 		return known, nil
 	}
-	pps, cpps, err := p.service.propagationPolicies(ctx, namespace)
+	pps, cpps, err := p.service.Saved.Propagation(ctx, namespace)
 	if err != nil {
 		return propagationPolicies{}, err
 	}
-	switch draft := p.draft.object.(type) {
+	switch draft := p.draft.Object.(type) {
 	case *policyv1alpha1.ClusterPropagationPolicy:
 		cpps = replacedBy(cpps, draft)
 	case *policyv1alpha1.PropagationPolicy:
@@ -97,14 +99,14 @@ func (all propagationPolicies) find(claim template.Claim) template.PolicyObject 
 	return nil
 }
 
-func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (PreviewItem, error) {
+func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (Item, error) {
 	item := itemFor(object)
 	held, isHeld := template.ClaimIn(object)
 	if isHeld {
-		ref := claimRef(held)
+		ref := fact.ClaimedBy(held)
 		item.Current = &ref
 	}
-	seen, _ := p.service.projection.look(template.RefOf(object))
+	present := p.service.Known.Binding(template.RefOf(object))
 	takes, why, err := p.takes(ctx, object, held, isHeld)
 	if err != nil {
 		return item, err
@@ -114,19 +116,19 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 	if !takes {
 		return item, nil
 	}
-	next, err := p.next(ctx, object, seen.binding)
+	next, err := p.next(ctx, object, present)
 	if err != nil {
 		return item, err
 	}
 	spec := next.BindingSpec()
-	if counts(spec) {
+	if fact.Counted(spec) {
 		wanted := spec.Replicas
 		item.Replicas = &wanted
 	}
-	before := clustersNow(seen.binding)
-	if why := p.still(next, seen.binding, isHeld && same(held, p.claim)); why.Code != "" {
+	before := clustersNow(present)
+	if why := p.still(next, present, isHeld && same(held, p.claim)); why.Code != "" {
 		item.because(why)
-		item.describe(before, before, counts(spec))
+		item.describe(before, before, fact.Counted(spec))
 		return item, nil
 	}
 	item.place(next, before, p.snapshot, p.service.KeepEmpty)
@@ -139,45 +141,45 @@ func same(a, b template.Claim) bool {
 
 // takes says whether the draft would hold an object, by the rules of the
 // detector (contract section 8.2).
-func (p *placing) takes(ctx context.Context, object *unstructured.Unstructured, held template.Claim, isHeld bool) (bool, Fact, error) {
-	matches := inReach(p.draft.ref, object) && policy.MatchAny(p.spec.ResourceSelectors, object) != policy.MatchNone
+func (p *placing) takes(ctx context.Context, object *unstructured.Unstructured, held template.Claim, isHeld bool) (bool, fact.Fact, error) {
+	matches := inReach(p.draft.Ref, object) && policy.MatchAny(p.spec.ResourceSelectors, object) != policy.MatchNone
 	all, err := p.policies(ctx, object.GetNamespace())
 	if err != nil {
-		return false, Fact{}, err
+		return false, fact.Fact{}, err
 	}
 	switch {
 	case object.GetLabels()[apis.ClaimedByLabel] != "":
-		return false, say(LevelInfo, CodePreviewComponent, "component", object.GetLabels()[apis.ClaimedByLabel]), nil
+		return false, fact.Say(fact.LevelInfo, fact.CodePreviewComponent, "component", object.GetLabels()[apis.ClaimedByLabel]), nil
 	case !matches && isHeld && same(held, p.claim):
 		return false, p.released(object, all), nil
 	case !matches:
-		return false, say(LevelInfo, CodePreviewNoMatch), nil
+		return false, fact.Say(fact.LevelInfo, fact.CodePreviewNoMatch), nil
 	case p.waiting != "":
-		return false, say(LevelWarn, CodePreviewWaits, "override", p.waiting), nil
+		return false, fact.Say(fact.LevelWarn, fact.CodePreviewWaits, "override", p.waiting), nil
 	case isHeld && same(held, p.claim):
-		return true, say(LevelOK, CodePreviewHolds), nil
+		return true, fact.Say(fact.LevelOK, fact.CodePreviewHolds), nil
 	case isHeld:
 		holder := all.find(held)
-		if holder != nil && p.service.Gates.PropagationPolicyPreemption && template.Preempts(p.draft.object, holder, object) {
-			return true, say(LevelOK, CodePreviewPreempts, "policy", claimRef(held).String()), nil
+		if holder != nil && p.service.Gates.PropagationPolicyPreemption && template.Preempts(p.draft.Object, holder, object) {
+			return true, fact.Say(fact.LevelOK, fact.CodePreviewPreempts, "policy", fact.ClaimedBy(held).String()), nil
 		}
-		return false, say(LevelInfo, CodePreviewHeld, "policy", claimRef(held).String()), nil
+		return false, fact.Say(fact.LevelInfo, fact.CodePreviewHeld, "policy", fact.ClaimedBy(held).String()), nil
 	}
 	best, _ := template.Choose(object, all.pps, all.cpps)
 	if !same(best, p.claim) {
-		return false, say(LevelInfo, CodePreviewBeaten, "policy", claimRef(best).String()), nil
+		return false, fact.Say(fact.LevelInfo, fact.CodePreviewBeaten, "policy", fact.ClaimedBy(best).String()), nil
 	}
-	return true, say(LevelOK, CodePreviewTakes), nil
+	return true, fact.Say(fact.LevelOK, fact.CodePreviewTakes), nil
 }
 
 // released says what becomes of an object that the draft lets go.
-func (p *placing) released(object *unstructured.Unstructured, all propagationPolicies) Fact {
+func (p *placing) released(object *unstructured.Unstructured, all propagationPolicies) fact.Fact {
 	free := object.DeepCopy()
 	template.Claim{}.Put(free)
 	if next, found := template.Choose(free, all.pps, all.cpps); found {
-		return say(LevelWarn, CodePreviewPasses, "policy", claimRef(next).String())
+		return fact.Say(fact.LevelWarn, fact.CodePreviewPasses, "policy", fact.ClaimedBy(next).String())
 	}
-	return say(LevelWarn, CodePreviewReleases)
+	return fact.Say(fact.LevelWarn, fact.CodePreviewReleases)
 }
 
 // next is the binding of an object as it would be stored before it is scheduled:
@@ -187,7 +189,7 @@ func (p *placing) next(ctx context.Context, object *unstructured.Unstructured, p
 	if err != nil {
 		return nil, fmt.Errorf("count replicas of %s: %w", object.GetName(), err)
 	}
-	fresh := template.NewBinding(object, p.draft.object, scale, template.Extras{AffinityGroups: p.service.Gates.WorkloadAffinity})
+	fresh := template.NewBinding(object, p.draft.Object, scale, template.Extras{AffinityGroups: p.service.Gates.WorkloadAffinity})
 	if present == nil {
 		return fresh, nil
 	}
@@ -229,17 +231,17 @@ func scaleOf(ctx context.Context, interpreter *interpret.Interpreter, object *un
 
 // still says why a binding that is there would not be scheduled anew, if it
 // would not.
-func (p *placing) still(next, present workv1alpha2.Binding, mine bool) Fact {
+func (p *placing) still(next, present workv1alpha2.Binding, mine bool) fact.Fact {
 	spec := next.BindingSpec()
 	switch {
 	case present != nil && mine && p.spec.ActivationPreference == policyv1alpha1.LazyActivation:
-		return say(LevelInfo, CodePreviewLazy)
+		return fact.Say(fact.LevelInfo, fact.CodePreviewLazy)
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
-		return say(LevelInfo, CodeSchedulePaused)
+		return fact.Say(fact.LevelInfo, fact.CodeSchedulePaused)
 	case spec.SchedulerName != "" && spec.SchedulerName != policyv1alpha1.DefaultSchedulerName:
-		return say(LevelInfo, CodePreviewScheduler, "scheduler", spec.SchedulerName)
+		return fact.Say(fact.LevelInfo, fact.CodePreviewScheduler, "scheduler", spec.SchedulerName)
 	}
-	return Fact{}
+	return fact.Fact{}
 }
 
 func clustersNow(binding workv1alpha2.Binding) []workv1alpha2.TargetCluster {
@@ -250,7 +252,7 @@ func clustersNow(binding workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 }
 
 // place asks the scheduler and describes what would be stored.
-func (i *PreviewItem) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) {
+func (i *Item) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) {
 	spec := next.BindingSpec()
 	_, fresh, needed := scheduling.Needed(next, snapshot)
 	decision := scheduling.Decide(scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: keepEmpty}, snapshot)
@@ -265,7 +267,7 @@ func (i *PreviewItem) place(next workv1alpha2.Binding, before []workv1alpha2.Tar
 		after = nil
 	}
 	if decision.Failure != nil {
-		i.Failure = &PreviewFailure{Reason: decision.Failure.Reason, Message: decision.Failure.Message}
+		i.Failure = &Failure{Reason: decision.Failure.Reason, Message: decision.Failure.Message}
 		if decision.Failure.Reason == workv1alpha2.ReasonUnschedulable {
 			var sum int64
 			for _, n := range decision.Available {
@@ -274,20 +276,20 @@ func (i *PreviewItem) place(next workv1alpha2.Binding, before []workv1alpha2.Tar
 			i.Failure.Available = &sum
 		}
 	}
-	i.describe(before, after, counts(spec))
+	i.describe(before, after, fact.Counted(spec))
 	chosen := make(map[string]bool, len(after))
 	for at := range after {
 		chosen[after[at].Name] = true
 	}
 	for _, out := range decision.Excluded {
 		if !chosen[out.Cluster] {
-			i.Excluded = append(i.Excluded, PreviewExclusion{Name: out.Cluster, Filter: out.Filter, Reason: out.Reason})
+			i.Excluded = append(i.Excluded, Exclusion{Name: out.Cluster, Filter: out.Filter, Reason: out.Reason})
 		}
 	}
 }
 
 // describe compares where an object is with where it would be.
-func (i *PreviewItem) describe(before, after []workv1alpha2.TargetCluster, counted bool) {
+func (i *Item) describe(before, after []workv1alpha2.TargetCluster, counted bool) {
 	now := make(map[string]int32, len(before))
 	for at := range before {
 		now[before[at].Name] = before[at].Replicas
@@ -296,7 +298,7 @@ func (i *PreviewItem) describe(before, after []workv1alpha2.TargetCluster, count
 		target := &after[at]
 		have, had := now[target.Name]
 		delete(now, target.Name)
-		cluster := PreviewCluster{Name: target.Name, Change: ChangedNew}
+		cluster := Cluster{Name: target.Name, Change: ChangedNew}
 		switch {
 		case !had:
 		case !counted || have == target.Replicas:
@@ -317,7 +319,7 @@ func (i *PreviewItem) describe(before, after []workv1alpha2.TargetCluster, count
 	}
 	for at := range before {
 		if have, leaves := now[before[at].Name]; leaves {
-			leave := PreviewLeave{Name: before[at].Name}
+			leave := Leave{Name: before[at].Name}
 			if counted {
 				leave.Replicas = &have
 			}

@@ -1,4 +1,6 @@
-package workload
+// Package manifest shows objects as YAML, without what servers add and without
+// the values of Secrets, and says which lines a change is about.
+package manifest
 
 import (
 	"encoding/base64"
@@ -15,14 +17,14 @@ import (
 // hidden is what stands for the value of a Secret.
 const hidden = "•••"
 
-// isSecret says whether the values of an object are not to be shown.
-func isSecret(object *unstructured.Unstructured) bool {
+// IsSecret says whether the values of an object are not to be shown.
+func IsSecret(object *unstructured.Unstructured) bool {
 	return object.GetAPIVersion() == "v1" && object.GetKind() == "Secret"
 }
 
-// cleaned is a copy of an object without what servers add and without secrets.
-func cleaned(object *unstructured.Unstructured) *unstructured.Unstructured {
-	shown := masked(object)
+// Cleaned is a copy of an object without what servers add and without secrets.
+func Cleaned(object *unstructured.Unstructured) *unstructured.Unstructured {
+	shown := Masked(object)
 	for _, path := range [][]string{
 		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "uid"}, {"metadata", "creationTimestamp"},
 		{"metadata", "generation"}, {"metadata", "selfLink"},
@@ -32,16 +34,16 @@ func cleaned(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return shown
 }
 
-// masked is a copy of an object without secrets: of a Secret's values only their
+// Masked is a copy of an object without secrets: of a Secret's values only their
 // length is shown. What kubectl applied last repeats the whole object, so that it
 // is left out of every one.
-func masked(object *unstructured.Unstructured) *unstructured.Unstructured {
+func Masked(object *unstructured.Unstructured) *unstructured.Unstructured {
 	shown := object.DeepCopy()
 	unstructured.RemoveNestedField(shown.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	if annotations, found, err := unstructured.NestedMap(shown.Object, "metadata", "annotations"); err == nil && found && len(annotations) == 0 {
 		unstructured.RemoveNestedField(shown.Object, "metadata", "annotations")
 	}
-	if !isSecret(object) {
+	if !IsSecret(object) {
 		return shown
 	}
 	for _, field := range []string{"data", "stringData"} {
@@ -96,7 +98,8 @@ func maskedChange(path string, value any) any {
 	return maskedValue(value, strings.HasPrefix(path, "/data"))
 }
 
-func yamlOf(object *unstructured.Unstructured) (string, error) {
+// YAML writes an object as YAML.
+func YAML(object *unstructured.Unstructured) (string, error) {
 	text, err := yaml.Marshal(object.Object)
 	if err != nil {
 		return "", fmt.Errorf("write %s as YAML: %w", object.GetName(), err)

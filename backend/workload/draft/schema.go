@@ -1,4 +1,4 @@
-package workload
+package draft
 
 import (
 	"fmt"
@@ -16,12 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	"muster.dev/muster/backend/workload/fact"
 )
 
-// schemas judge drafts by the definitions of the policies' kinds, as the hub API
+// Schemas judge drafts by the definitions of the policies' kinds, as the hub API
 // does with what is saved: unknown fields, types, defaults. They are read once,
 // when they are first needed.
-type schemas struct {
+type Schemas struct {
 	files fs.FS
 	once  sync.Once
 	byRes map[string]*kindSchema // by the segment in paths
@@ -33,10 +34,11 @@ type kindSchema struct {
 	validator  validation.SchemaValidator
 }
 
-func newSchemas(files fs.FS) *schemas { return &schemas{files: files} }
+// NewSchemas reads the definitions of the policies' kinds from files, one each.
+func NewSchemas(files fs.FS) *Schemas { return &Schemas{files: files} }
 
 // of returns the schema of a kind of policies.
-func (s *schemas) of(resource string) (*kindSchema, error) {
+func (s *Schemas) of(resource string) (*kindSchema, error) {
 	s.once.Do(s.read)
 	if s.err != nil {
 		return nil, s.err
@@ -44,9 +46,9 @@ func (s *schemas) of(resource string) (*kindSchema, error) {
 	return s.byRes[resource], nil
 }
 
-func (s *schemas) read() {
+func (s *Schemas) read() {
 	s.byRes = map[string]*kindSchema{}
-	for resource := range kinds {
+	for resource := range fact.Kinds {
 		name := policyv1alpha1.GroupVersion.Group + "_" + resource + ".yaml"
 		if s.files == nil {
 			s.err = fmt.Errorf("read definition %s: no definitions were given", name)
