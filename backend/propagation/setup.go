@@ -5,12 +5,15 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"muster.dev/muster/agent/interpret"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/execution"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/template"
 )
 
 // Interpreter knows the kinds of templates. *interpret.Interpreter is one.
@@ -24,22 +27,75 @@ type Interpreter interface {
 type Deps struct {
 	// Members reaches push members.
 	Members *kube.Members
+	// Templates are the objects of the hub. Without them only what every member
+	// gets is sent to members.
+	Templates Templates
 	// Interpreter knows the kinds; nil: the native ones.
 	Interpreter *interpret.Interpreter
 	// SkippedNamespaces are expressions for the names of namespaces that are
-	// propagated to no member, each of which has to match a whole name (contract
-	// section 3.1). nil: kube-.*
+	// propagated to no member; nil: template.DefaultSkippedNamespaces.
 	SkippedNamespaces []string
 }
 
-// SetupWithManager adds the controllers of this package to the manager.
+// SetupWithManager adds the controllers of this package to the manager, and those
+// that execute the Works of push members.
 func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if d.Interpreter == nil {
 		d.Interpreter = interpret.Native()
+	}
+	if err := addIndexes(context.Background(), m); err != nil {
+		return err
 	}
 	hub, live := m.GetClient(), m.GetAPIReader()
 	if err := NewImpersonationReconciler(hub, live, m.GetEventRecorder("unified-auth-controller")).SetupWithManager(m); err != nil {
 		return fmt.Errorf("set up controller impersonation: %w", err)
 	}
-	return execution.SetupWithManager(m, execution.Deps{Members: d.Members, Interpreter: d.Interpreter})
+	if err := execution.SetupWithManager(m, execution.Deps{Members: d.Members, Interpreter: d.Interpreter}); err != nil {
+		return err
+	}
+	if err := setUpNamespaces(m, d); err != nil {
+		return err
+	}
+	if d.Templates == nil {
+		return nil
+	}
+	quotas := &QuotaReconciler{hub: hub, works: writer{hub, live}, events: m.GetEventRecorder("federated-resource-quota-sync-controller"), troubles: newTroubles()}
+	if err := quotas.setup(m); err != nil {
+		return fmt.Errorf("set up controller federated-resource-quota: %w", err)
+	}
+	return setUpBindings(m, d)
+}
+
+func setUpNamespaces(m ctrl.Manager, d Deps) error {
+	skipped := d.SkippedNamespaces
+	if skipped == nil {
+		skipped = template.DefaultSkippedNamespaces
+	}
+	scope, err := template.NewScope(skipped)
+	if err != nil {
+		return err
+	}
+	namespaces := &NamespaceReconciler{hub: m.GetClient(), works: writer{m.GetClient(), m.GetAPIReader()}, scope: scope}
+	if err := namespaces.setup(m); err != nil {
+		return fmt.Errorf("set up controller namespace-sync: %w", err)
+	}
+	return nil
+}
+
+func setUpBindings(m ctrl.Manager, d Deps) error {
+	config := rest.CopyConfig(m.GetConfig())
+	config.QPS, config.RateLimiter = -1, nil
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client for templates: %w", err)
+	}
+	bindings := newBindingReconciler(m.GetClient(), m.GetAPIReader(), d.Templates, d.Interpreter, m.GetEventRecorder("binding-controller"))
+	status := newStatusReconciler(m.GetClient(), api, d, bindings, m.GetEventRecorder("binding-status-controller"))
+	if err := bindings.setup(m); err != nil {
+		return fmt.Errorf("set up controller binding: %w", err)
+	}
+	if err := status.setup(m); err != nil {
+		return fmt.Errorf("set up controller binding-status: %w", err)
+	}
+	return nil
 }
