@@ -17,7 +17,7 @@ import (
 // still be understood.
 const (
 	diffPaths = 12
-	diffPath  = 60
+	diffPath  = 64
 	diffValue = 110
 )
 
@@ -135,7 +135,7 @@ func (d *differ) note(path, text string) {
 	}
 	path = strings.TrimPrefix(path, ".")
 	if len(path) > diffPath { // the end says most
-		path = "…" + strings.ToValidUTF8(path[len(path)-diffPath:], "")
+		path = "…" + strings.ToValidUTF8(path[len(path)-diffPath+len("…"):], "")
 	}
 	d.found[path] = text
 }

@@ -32,24 +32,21 @@ type removal struct {
 // removals finds what applying desired would not remove of live.
 func removals(kind Kind, schema *kindSchema, live, desired *unstructured.Unstructured) []removal {
 	given, defaulted := desired.Object, schema.withDefaults(desired.Object)
-	var paths [][]string
-	collect := func(path []string) { paths = append(paths, path) }
+	var found []removal
+	collect := func(path []string, granular bool) {
+		last := path[len(path)-1]
+		if path[0] == "metadata" && (last == kind.idLabel || last == lastApplied) {
+			return
+		}
+		if owners, alone := ownersOf(live.GetManagedFields(), path, granular); !alone {
+			found = append(found, removal{path: path, owners: owners})
+		}
+	}
 	spec := structural{schema.structural}.below("spec")
 	missing(mapAt(live.Object, "spec"), mapAt(given, "spec"), mapAt(defaulted, "spec"), spec, []string{"spec"}, collect)
 	for _, key := range []string{"labels", "annotations"} {
 		values := mapAt(given, "metadata", key)
 		missing(mapAt(live.Object, "metadata", key), values, values, structural{}, []string{"metadata", key}, collect)
-	}
-	var found []removal
-	for _, path := range paths {
-		last := path[len(path)-1]
-		if path[0] == "metadata" && (last == kind.idLabel || last == lastApplied) {
-			continue
-		}
-		owners, applied := ownersOf(live.GetManagedFields(), path)
-		if len(owners) > 0 || !applied {
-			found = append(found, removal{path: path, owners: owners})
-		}
 	}
 	return found
 }
@@ -57,19 +54,20 @@ func removals(kind Kind, schema *kindSchema, live, desired *unstructured.Unstruc
 // missing collects the keys of live that given lacks, unless live holds what
 // defaulting will put there. Lists, and maps that are replaced whole, are
 // values: an apply settles them.
-func missing(live, given, defaulted map[string]any, schema structural, path []string, collect func([]string)) {
+func missing(live, given, defaulted map[string]any, schema structural, path []string, collect func(path []string, granular bool)) {
 	for _, key := range slices.Sorted(maps.Keys(live)) {
 		at := append(path[:len(path):len(path)], key)
 		value, kept := given[key]
+		inner, isMap := live[key].(map[string]any)
+		below := schema.below(key)
+		granular := isMap && !below.atomic()
 		if !kept {
 			if usual, has := defaulted[key]; !isEmptyValue(live[key]) && (!has || !equalJSON(usual, live[key])) {
-				collect(at)
+				collect(at, granular)
 			}
 			continue
 		}
-		inner, isMap := live[key].(map[string]any)
-		below := schema.below(key)
-		if !isMap || below.atomic() {
+		if !granular {
 			continue
 		}
 		other, _ := value.(map[string]any)
@@ -115,35 +113,44 @@ func mapAt(object map[string]any, path ...string) map[string]any {
 	return object
 }
 
-// ownersOf returns the managers that own a path or something below it, but for
-// the dashboard, and whether the dashboard applied it.
-func ownersOf(entries []metav1.ManagedFieldsEntry, path []string) (owners []string, applied bool) {
+// ownersOf returns the managers, but for the dashboard, that own a value at a
+// path or below it, and whether the dashboard applied it alone, so that an apply
+// takes it away. Others may own that there is a map, and nothing in it: they are
+// no owners, but an apply would leave the empty map.
+func ownersOf(entries []metav1.ManagedFieldsEntry, path []string, granular bool) (owners []string, alone bool) {
+	applied, held := false, false
 	for _, entry := range entries {
 		if entry.FieldsV1 == nil || entry.Subresource != "" {
 			continue
 		}
 		var set fieldpath.Set
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil || !owns(&set, path) {
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			continue
 		}
+		there, value := holds(&set, path, granular)
 		switch {
-		case entry.Manager != FieldManager:
-			if !slices.Contains(owners, entry.Manager) {
+		case !there:
+		case entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply:
+			applied = true
+		default:
+			held = true
+			if value && entry.Manager != FieldManager && !slices.Contains(owners, entry.Manager) {
 				owners = append(owners, entry.Manager)
 			}
-		case entry.Operation == metav1.ManagedFieldsOperationApply:
-			applied = true
 		}
 	}
-	return owners, applied
+	return owners, applied && !held
 }
 
-func owns(set *fieldpath.Set, path []string) bool {
+// holds says whether a set has a path or something below it, and whether that is
+// more than the existence of a granular map.
+func holds(set *fieldpath.Set, path []string, granular bool) (there, value bool) {
 	for _, key := range path[:len(path)-1] {
 		set = set.WithPrefix(fieldpath.PathElement{FieldName: &key})
 	}
 	last := fieldpath.PathElement{FieldName: &path[len(path)-1]}
-	return set.Members.Has(last) || !set.WithPrefix(last).Empty()
+	below, at := !set.WithPrefix(last).Empty(), set.Members.Has(last)
+	return below || at, below || at && !granular
 }
 
 // conflicts reads who owns which field from the API server's refusal of an

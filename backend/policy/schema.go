@@ -112,7 +112,9 @@ func editorSchema(kind *Kind, openAPI map[string]any) map[string]any {
 	document["$schema"] = "http://json-schema.org/draft-07/schema#"
 	document["title"] = kind.Name
 	document["required"] = []any{"apiVersion", "kind", "metadata", "spec"}
-	text := func(description string) map[string]any { return map[string]any{"type": "string", "description": description} }
+	text := func(description string) map[string]any {
+		return map[string]any{"type": "string", "description": description}
+	}
 	pairs := func(description string) map[string]any {
 		return map[string]any{"type": "object", "description": description, "additionalProperties": map[string]any{"type": "string"}}
 	}
