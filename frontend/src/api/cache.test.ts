@@ -121,3 +121,10 @@ describe('the cache sink', () => {
     expect(client.getQueryState(['tokens', 'list', '/tokens', {}])?.isInvalidated).toBe(false);
   });
 });
+
+it('knows a policy by its path', () => {
+  const row = { resource: 'overridepolicies', namespace: 'default', name: 'nginx', rules: 1 };
+  const page = { items: [row, { ...row, resource: 'clusteroverridepolicies', namespace: undefined }], total: 2, epoch: 'e', seq: 1 };
+  const after = patchPage(page, { topic: 'policies', seq: 2, op: 'upsert', key: 'clusteroverridepolicies/-/nginx', row: { rules: 3 } });
+  expect(after.items.map((item) => item['rules'])).toEqual([1, 3]);
+});

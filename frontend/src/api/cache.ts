@@ -18,6 +18,8 @@ function noun(topic: string): string {
 }
 
 function keyOf(topic: string, row: Row): string {
+  // Policies of four kinds share a topic; their key is the path below /policies.
+  if (noun(topic) === 'policies') return `${String(row['resource'])}/${String(row['namespace'] || '-')}/${String(row['name'])}`;
   return String(row[names[noun(topic)] ?? 'id']);
 }
 

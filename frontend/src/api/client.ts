@@ -59,6 +59,10 @@ export function post<T>(path: string, body: unknown = {}, signal?: AbortSignal):
   return call<T>('POST', path, body, signal);
 }
 
+export function put<T>(path: string, body: unknown, params?: Params, signal?: AbortSignal): Promise<T> {
+  return call<T>('PUT', withParams(path, params), body, signal);
+}
+
 export function patch<T>(path: string, body: unknown): Promise<T> {
   return call<T>('PATCH', path, body);
 }

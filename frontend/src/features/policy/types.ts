@@ -95,9 +95,10 @@ export interface ExcludedCluster {
 /** One place that an override changes, and the rule that does. */
 export interface Change {
   policy: PolicyRef;
+  /** From 0. */
   rule: number;
   overrider: string;
-  index: number;
+  /** A JSON pointer. */
   path: string;
   before?: unknown;
   after?: unknown;
@@ -108,19 +109,22 @@ export interface PreviewItem extends TemplateRef {
   current?: PolicyRef;
   takes: boolean;
   why: string;
+  /** The same for translation. */
+  whyCode?: string;
+  whyParams?: Record<string, string>;
   replicas?: number;
   chosen?: ChosenCluster[];
   leaves?: LeavingCluster[];
   excluded?: ExcludedCluster[];
   failure?: { reason: string; message: string; available?: number };
   /** Instead of chosen and excluded, for an override policy. */
-  overrides?: { cluster: string; changes: Change[] }[];
+  overrides?: { cluster: string; changes: Change[]; error?: string }[];
 }
 
 export interface Preview {
   valid: boolean;
   problems: FieldProblem[];
-  templates: { matched: number; items: PreviewItem[] };
+  templates: { matched: number; hidden?: number; items: PreviewItem[] };
   clustersTotal: number;
   tookMillis: number;
 }
@@ -128,12 +132,13 @@ export interface Preview {
 export type EffectState = 'applied' | 'failed' | 'pending' | 'suspended';
 
 export interface EffectItem extends TemplateRef {
-  since: string;
+  id: string;
+  since?: string;
   clusters: { name: string; state: EffectState; message?: string; health: 'Healthy' | 'Unhealthy' | 'Unknown' }[];
 }
 
 export interface PolicyEffect {
   matched: number;
-  counts: { applied: number; failed: number; pending: number };
+  counts: Record<EffectState, number>;
   items: Page<EffectItem>;
 }
