@@ -75,7 +75,7 @@ func before(a, b *share, descending bool) bool {
 	case a.seats != b.seats:
 		return a.seats < b.seats
 	}
-	return a.row.cluster.Name < b.row.cluster.Name != descending
+	return a.row.at < b.row.at != descending
 }
 
 // sink restores the order of the heap below a position.

@@ -3,10 +3,10 @@ package scheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -155,9 +155,9 @@ type clusterChange struct {
 func compare(before, after *clusterv1alpha1.Cluster) clusterChange {
 	return clusterChange{
 		before: before, after: after,
-		described: before.UID != after.UID || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels),
+		described: before.UID != after.UID || before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels),
 		leaving:   before.DeletionTimestamp == nil && after.DeletionTimestamp != nil,
-		served:    !equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements),
+		served:    !sameAPIs(before, after),
 	}
 }
 

@@ -48,6 +48,9 @@ func (o *outcome) report(b workv1alpha2.Binding, now time.Time) {
 	meta.SetStatusCondition(&status.Conditions, condition)
 	if status.LastScheduledTime == nil || o.renewed && (o.fresh || o.moved || status.SchedulerObservedGeneration != b.GetGeneration()) {
 		at := metav1.NewTime(now)
+		if asked := b.BindingSpec().RescheduleTriggeredAt; o.fresh && now.Before(asked.Time) {
+			at = *asked // by a clock ahead of ours; once is enough
+		}
 		status.LastScheduledTime = &at
 	}
 	status.SchedulerObservedGeneration = b.GetGeneration()

@@ -44,11 +44,12 @@ func (a *attempt) filter() {
 		}
 		a.fit = append(a.fit, r)
 	}
+	kinds := newKindLookup(a.Spec.Resource.APIVersion, a.Spec.Resource.Kind)
 	missing := "the API " + a.Spec.Resource.APIVersion + " " + a.Spec.Resource.Kind + " is missing"
 	for _, step := range []filterStep{
 		{FilterClusterAffinity, a.affinityOut},
 		{FilterAPIEnablement, func(r *row) string {
-			if r.target || r.serves(a.Spec.Resource.APIVersion, a.Spec.Resource.Kind) {
+			if r.target || kinds.in(r.apis) {
 				return ""
 			}
 			return missing
@@ -192,11 +193,15 @@ func (a *attempt) estimate() {
 // order puts the best cluster first (contract section 9.3).
 func order(rows []*row) {
 	slices.SortFunc(rows, func(a, b *row) int {
-		return cmp.Or(
-			cmp.Compare(a.tier, b.tier),
-			cmp.Compare(b.score(), a.score()),
-			cmp.Compare(b.available(), a.available()),
-			cmp.Compare(a.cluster.Name, b.cluster.Name),
-		)
+		if a.tier != b.tier {
+			return cmp.Compare(a.tier, b.tier)
+		}
+		if a.target != b.target {
+			return cmp.Compare(b.score(), a.score())
+		}
+		if a.available() != b.available() {
+			return cmp.Compare(b.available(), a.available())
+		}
+		return cmp.Compare(a.at, b.at)
 	})
 }

@@ -13,16 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
-	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
 
-// parties makes shares of clusters c0, c1, ….
+// parties makes shares of clusters, in the order of their names.
 func parties(weights ...int64) []share {
 	shares := make([]share, 0, len(weights))
 	for i, weight := range weights {
-		named := &member{cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", i)}}}
-		shares = append(shares, share{row: &row{member: named}, weight: weight})
+		shares = append(shares, share{row: &row{at: i}, weight: weight})
 	}
 	return shares
 }
@@ -74,10 +72,7 @@ func TestApportionSeatBySeat(t *testing.T) {
 		want, got := parties(weights...), parties(weights...)
 		for range total {
 			best := slices.MinFunc(want, func(a, b share) int {
-				names := cmp.Compare(a.row.cluster.Name, b.row.cluster.Name)
-				if len(a.row.cluster.Name) != len(b.row.cluster.Name) {
-					names = strings.Compare(a.row.cluster.Name, b.row.cluster.Name)
-				}
+				names := cmp.Compare(a.row.at, b.row.at)
 				if descending {
 					names = -names
 				}
@@ -236,6 +231,8 @@ func TestReport(t *testing.T) {
 		"to different clusters": {outcome: outcome{renewed: true, moved: true}, generation: 2, want: late},
 	} {
 		again := b.DeepCopy()
+		asked := metav1.NewTime(early)
+		again.Spec.RescheduleTriggeredAt = &asked
 		again.Generation = row.generation
 		row.outcome.report(again, late)
 		if !again.Status.LastScheduledTime.Time.Equal(row.want) || again.Status.SchedulerObservedGeneration != row.generation {

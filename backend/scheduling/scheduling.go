@@ -97,6 +97,8 @@ func decide(in Input, s *Snapshot, details bool, watch *stopwatch) Decision {
 // row is one cluster in one decision.
 type row struct {
 	*member
+	// at is the cluster's place in the order of names.
+	at int
 	// filter and reason say why the cluster is out; empty while it is in.
 	filter, reason string
 	tier           int
@@ -162,8 +164,8 @@ func try(in Input, s *Snapshot, t term, details bool, watch *stopwatch) Decision
 
 // enter makes a row for every cluster.
 func (a *attempt) enter(s *Snapshot) {
-	for _, m := range s.members {
-		a.rows = append(a.rows, row{member: m})
+	for at, m := range s.members {
+		a.rows = append(a.rows, row{member: m, at: at})
 	}
 	for _, target := range a.Spec.Clusters {
 		if at, found := s.find(target.Name); found {

@@ -3,6 +3,8 @@ package scheduling
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,11 +20,14 @@ type Snapshot struct {
 	clusters []*clusterv1alpha1.Cluster
 }
 
+// catalogsKept bounds the answers that a decision remembers.
+const catalogsKept = 16
+
 // member is a cluster and what follows from it.
 type member struct {
 	cluster *clusterv1alpha1.Cluster
 	taints  []barrier
-	sorted  bool // status.apiEnablements are in order
+	apis    catalog
 	room    room
 }
 
@@ -36,7 +41,7 @@ type barrier struct {
 func NewSnapshot(clusters []*clusterv1alpha1.Cluster) *Snapshot {
 	s := &Snapshot{members: make([]*member, 0, len(clusters))}
 	for _, cluster := range clusters {
-		s.members = append(s.members, newMember(cluster))
+		s.members = append(s.members, newMember(cluster, nil))
 	}
 	slices.SortFunc(s.members, func(a, b *member) int { return cmp.Compare(a.cluster.Name, b.cluster.Name) })
 	for _, m := range s.members {
@@ -48,8 +53,12 @@ func NewSnapshot(clusters []*clusterv1alpha1.Cluster) *Snapshot {
 // With returns a snapshot that holds the cluster in place of the one of that name.
 func (s *Snapshot) With(cluster *clusterv1alpha1.Cluster) *Snapshot {
 	at, found := s.find(cluster.Name)
+	var before *member
+	if found {
+		before = s.members[at]
+	}
 	next := &Snapshot{members: make([]*member, 0, len(s.members)+1), clusters: make([]*clusterv1alpha1.Cluster, 0, len(s.clusters)+1)}
-	next.members = append(append(next.members, s.members[:at]...), newMember(cluster))
+	next.members = append(append(next.members, s.members[:at]...), newMember(cluster, before))
 	next.clusters = append(append(next.clusters, s.clusters[:at]...), cluster)
 	if found {
 		at++
@@ -84,42 +93,80 @@ func (s *Snapshot) find(name string) (at int, found bool) {
 	return slices.BinarySearchFunc(s.members, name, func(m *member, name string) int { return cmp.Compare(m.cluster.Name, name) })
 }
 
-func newMember(cluster *clusterv1alpha1.Cluster) *member {
+// newMember works out what follows from a cluster; before is what it was, if known.
+func newMember(cluster *clusterv1alpha1.Cluster, before *member) *member {
 	m := &member{cluster: cluster, room: newRoom(cluster)}
+	if before != nil && sameAPIs(before.cluster, cluster) {
+		m.apis = before.apis
+	} else {
+		m.apis = newCatalog(cluster)
+	}
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute {
 			m.taints = append(m.taints, barrier{taint: taint, reason: "untolerated taint " + taint.ToString()})
 		}
 	}
-	m.sorted = slices.IsSortedFunc(cluster.Status.APIEnablements, func(a, b clusterv1alpha1.APIEnablement) int {
-		return cmp.Compare(a.GroupVersion, b.GroupVersion)
-	})
 	return m
 }
 
-// serves says whether the member lists the kind. A list that is not complete
-// counts as it stands (contract section 9.2).
-func (m *member) serves(apiVersion, kind string) bool {
-	list := m.cluster.Status.APIEnablements
-	at := 0
-	if m.sorted {
-		at, _ = slices.BinarySearchFunc(list, apiVersion, func(e clusterv1alpha1.APIEnablement, version string) int {
-			return cmp.Compare(e.GroupVersion, version)
-		})
-	}
-	for ; at < len(list); at++ {
-		if list[at].GroupVersion != apiVersion {
-			if m.sorted {
-				return false
-			}
-			continue
-		}
-		for i := range list[at].Resources {
-			if list[at].Resources[i].Kind == kind {
-				return true
-			}
+// catalog is what a member serves, one line "\napiVersion kind" for each kind.
+// Most members serve the same: they share one catalog, and a decision looks into
+// each once.
+type catalog = unique.Handle[string]
+
+func newCatalog(cluster *clusterv1alpha1.Cluster) catalog {
+	size := 1
+	for _, group := range cluster.Status.APIEnablements {
+		for _, served := range group.Resources {
+			size += len(group.GroupVersion) + len(served.Kind) + 2
 		}
 	}
-	return false
+	var text strings.Builder
+	text.Grow(size)
+	for _, group := range cluster.Status.APIEnablements {
+		for _, served := range group.Resources {
+			text.WriteString("\n")
+			text.WriteString(group.GroupVersion)
+			text.WriteString(" ")
+			text.WriteString(served.Kind)
+		}
+	}
+	text.WriteString("\n")
+	return unique.Make(text.String())
+}
+
+func sameAPIs(a, b *clusterv1alpha1.Cluster) bool {
+	return slices.EqualFunc(a.Status.APIEnablements, b.Status.APIEnablements, func(x, y clusterv1alpha1.APIEnablement) bool {
+		return x.GroupVersion == y.GroupVersion && slices.Equal(x.Resources, y.Resources)
+	})
+}
+
+// kindLookup asks catalogs for one kind. A list that is not complete counts as it
+// stands (contract section 9.2).
+type kindLookup struct {
+	line    string
+	answers []kindAnswer
+}
+
+type kindAnswer struct {
+	catalog catalog
+	served  bool
+}
+
+func newKindLookup(apiVersion, kind string) *kindLookup {
+	return &kindLookup{line: "\n" + apiVersion + " " + kind + "\n"}
+}
+
+func (l *kindLookup) in(c catalog) bool {
+	for i := range l.answers {
+		if l.answers[i].catalog == c {
+			return l.answers[i].served
+		}
+	}
+	served := strings.Contains(c.Value(), l.line)
+	if len(l.answers) < catalogsKept {
+		l.answers = append(l.answers, kindAnswer{catalog: c, served: served})
+	}
+	return served
 }
