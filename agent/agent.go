@@ -31,10 +31,12 @@ import (
 
 	"muster.dev/muster/agent/apply"
 	"muster.dev/muster/agent/heartbeat"
+	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/agent/inventory"
 	"muster.dev/muster/agent/join"
 	"muster.dev/muster/agent/tunnel"
 	"muster.dev/muster/backend/agentapi"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 )
 
 // Version is the release of this agent; its command sets it.
@@ -72,6 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	defer a.interpreter.Close()
 	c.Log.Info("agent starts", "cluster", identity.Cluster, "hub", identity.Server, "agent", Version)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, start := range []func(context.Context) error{a.heart.Start, a.collector.Start, a.worker.Start, a.link.Start, a.rotator.Start, a.notes.Start} {
@@ -119,13 +122,23 @@ type agent struct {
 	link      *tunnel.Client
 	rotator   *join.Rotator
 	notes     *notes
+
+	interpreter *interpret.Interpreter
+	lessons     lessons
+}
+
+// lessons are lists of interpreters of which not all frames have arrived.
+type lessons struct {
+	customizations []configv1alpha1.ResourceInterpreterCustomization
+	webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
 }
 
 func assemble(c Config, identity *join.Identity, id types.UID) (*agent, error) {
 	a := &agent{config: c, id: id, instance: randomID(), notes: newNotes(c.Store, c.Log)}
 	send := func(f agentapi.Frame) { a.link.Send(f) }
 	a.heart = heartbeat.New(send)
-	applier, err := apply.New(c.Member)
+	a.interpreter = interpret.New(interpret.Options{Sandbox: interpret.OwnSandbox(), Log: c.Log})
+	applier, err := apply.New(c.Member, apply.WithInterpreter(a.interpreter))
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +196,33 @@ func (a *agent) Frame(f agentapi.Frame) error {
 		}
 	case *agentapi.Confirmed:
 		a.worker.Confirmed(f)
+	case *agentapi.Interpreters:
+		return a.learn(f)
 	case *agentapi.Config:
 		a.collector.SetModels(f.ResourceModels)
 	default:
 		return &agentapi.MalformedError{Type: f.Type(), Reason: "not expected here"}
 	}
+	return nil
+}
+
+// learn takes over how kinds are to be interpreted, once all of it is here.
+func (a *agent) learn(f *agentapi.Interpreters) error {
+	customizations, webhooks, err := f.Objects()
+	if err != nil {
+		return err
+	}
+	if f.First {
+		a.lessons = lessons{}
+	}
+	a.lessons.customizations = append(a.lessons.customizations, customizations...)
+	a.lessons.webhooks = append(a.lessons.webhooks, webhooks...)
+	if f.More {
+		return nil
+	}
+	a.interpreter.SetCustomizations(a.lessons.customizations)
+	a.interpreter.SetWebhooks(a.lessons.webhooks)
+	a.lessons = lessons{}
 	return nil
 }
 

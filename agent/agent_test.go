@@ -82,7 +82,7 @@ func (h *hubSide) Report(_ context.Context, _ string, s clusterv1alpha1.ClusterS
 
 func (h *hubSide) Beat(string) {}
 
-func (h *hubSide) Lost(string, string) {
+func (h *hubSide) Lost(string, string, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost++

@@ -26,16 +26,17 @@ func OwnSandbox() *Sandbox { return &Sandbox{} }
 func RunSandboxIfAsked() { sandbox.Main() }
 
 // SetCustomizations replaces the customizations. Without a sandbox they are not
-// looked at. If two have a script for one operation on one kind, the first by
+// looked at. The list must not be changed afterwards. If two have a script for one operation on one kind, the first by
 // name counts.
 func (i *Interpreter) SetCustomizations(list []configv1alpha1.ResourceInterpreterCustomization) {
 	defer i.fed.got(listCustomizations)
-	if i.pool == nil {
-		return
-	}
 	i.mu.Lock()
+	i.lists.customizations = list
 	old := i.rules.customizations
-	next := i.scripts("customization", list, old)
+	var next scripts
+	if i.pool != nil {
+		next = i.scripts("customization", list, old)
+	}
 	i.rules.customizations = next
 	i.mu.Unlock()
 	changed := map[schema.GroupVersionKind]bool{}

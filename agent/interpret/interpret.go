@@ -39,6 +39,7 @@ type Interpreter struct {
 	fed   *feeding
 	mu    sync.RWMutex
 	rules rules
+	lists lists
 	next  int // key of the next listener
 	heard map[int]func(affects func(schema.GroupVersionKind) bool)
 }

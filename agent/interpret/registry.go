@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 )
 
 // rules are the rules of others than Muster, in order of precedence.
@@ -31,6 +33,23 @@ func (r *rules) find(operation Operation, kind schema.GroupVersionKind) rule {
 		return found
 	}
 	return nil
+}
+
+// lists are what was set last.
+type lists struct {
+	customizations []configv1alpha1.ResourceInterpreterCustomization
+	webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
+}
+
+// Lists returns the customizations and webhooks that were set, which must not be
+// changed. If the interpreter is Fed, it waits for them.
+func (i *Interpreter) Lists(ctx context.Context) ([]configv1alpha1.ResourceInterpreterCustomization, []configv1alpha1.ResourceInterpreterWebhookConfiguration, error) {
+	if err := i.fed.wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.lists.customizations, i.lists.webhooks, nil
 }
 
 // OnChange calls changed whenever kinds may be interpreted in another way than

@@ -29,9 +29,13 @@ type webhook struct {
 }
 
 // SetWebhooks replaces the webhook configurations. Configurations are asked in
-// the order of their names, the webhooks of one in their own order.
+// the order of their names, the webhooks of one in their own order. The list must
+// not be changed afterwards.
 func (i *Interpreter) SetWebhooks(list []configv1alpha1.ResourceInterpreterWebhookConfiguration) {
 	defer i.fed.got(listWebhooks)
+	i.mu.Lock()
+	i.lists.webhooks = list
+	i.mu.Unlock()
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
 		return strings.Compare(a.Name, b.Name)

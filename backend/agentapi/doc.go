@@ -16,6 +16,8 @@
 //	  ├─────────────────────────────────────►│  refused{code, message, fix} + close,
 //	  │        welcome{session, epoch, …}    │  or removed{} + close, or
 //	  │◄─────────────────────────────────────┤
+//	  │ interpreters{customizations, …}      │  and whenever they change
+//	  │◄─────────────────────────────────────┤
 //	  │ status{complete}, then changed parts │
 //	  ├─────────────────────────────────────►│
 //	  │ work{apply|remove|forget} …          │
@@ -51,7 +53,8 @@
 // strict: unknown fields, wrong case, duplicate keys and oversized frames close
 // the link with [CloseMalformed]. hello alone ignores unknown fields, so that an
 // older hub can read a newer agent's first word. The Work inside a work frame is
-// an API object and follows the rules of those: unknown fields are ignored.
+// an API object and follows the rules of those: unknown fields are ignored;
+// so do the objects of an interpreters frame, which protocol 2 added.
 // Sizes are checked before a frame is decoded, and quantities before they are
 // parsed, since a peer that has authenticated may still lie.
 package agentapi

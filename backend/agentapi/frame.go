@@ -19,13 +19,15 @@ const (
 	TypeAck    Type = "ack"
 	TypeLog    Type = "log"
 
-	TypeWelcome   Type = "welcome"
-	TypeConfig    Type = "config"
-	TypeWork      Type = "work"
-	TypeSynced    Type = "synced"
-	TypeConfirmed Type = "confirmed"
-	TypeRefused   Type = "refused"
-	TypeRemoved   Type = "removed"
+	TypeWelcome Type = "welcome"
+	TypeConfig  Type = "config"
+	// TypeInterpreters exists from ProtocolInterpreters on.
+	TypeInterpreters Type = "interpreters"
+	TypeWork         Type = "work"
+	TypeSynced       Type = "synced"
+	TypeConfirmed    Type = "confirmed"
+	TypeRefused      Type = "refused"
+	TypeRemoved      Type = "removed"
 )
 
 // Sizes in bytes. A reader sets its connection's limit to MaxFromAgent or
@@ -49,13 +51,14 @@ var maxBody = map[Type]int{
 	TypeAck:    MaxAck,
 	TypeLog:    8 << 10,
 
-	TypeWelcome:   256 << 10,
-	TypeConfig:    256 << 10,
-	TypeWork:      MaxFromHub - envelope,
-	TypeSynced:    1 << 10,
-	TypeConfirmed: 256,
-	TypeRefused:   8 << 10,
-	TypeRemoved:   4 << 10,
+	TypeWelcome:      256 << 10,
+	TypeConfig:       256 << 10,
+	TypeInterpreters: MaxFromHub - envelope,
+	TypeWork:         MaxFromHub - envelope,
+	TypeSynced:       1 << 10,
+	TypeConfirmed:    256,
+	TypeRefused:      8 << 10,
+	TypeRemoved:      4 << 10,
 }
 
 // envelope is an upper bound of what surrounds a body.
@@ -122,13 +125,14 @@ func DecodeFromAgent(message []byte) (Frame, error) {
 // *MalformedError.
 func DecodeFromHub(message []byte) (Frame, error) {
 	return decode(message, map[Type]func() Frame{
-		TypeWelcome:   func() Frame { return new(Welcome) },
-		TypeConfig:    func() Frame { return new(Config) },
-		TypeWork:      func() Frame { return new(Work) },
-		TypeSynced:    func() Frame { return new(Synced) },
-		TypeConfirmed: func() Frame { return new(Confirmed) },
-		TypeRefused:   func() Frame { return new(Refused) },
-		TypeRemoved:   func() Frame { return new(Removed) },
+		TypeWelcome:      func() Frame { return new(Welcome) },
+		TypeConfig:       func() Frame { return new(Config) },
+		TypeInterpreters: func() Frame { return new(Interpreters) },
+		TypeWork:         func() Frame { return new(Work) },
+		TypeSynced:       func() Frame { return new(Synced) },
+		TypeConfirmed:    func() Frame { return new(Confirmed) },
+		TypeRefused:      func() Frame { return new(Refused) },
+		TypeRemoved:      func() Frame { return new(Removed) },
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
@@ -52,6 +53,18 @@ func work() *workv1alpha1.Work {
 	return w
 }
 
+// lessons are one customization and one webhook.
+func lessons() ([]configv1alpha1.ResourceInterpreterCustomization, []configv1alpha1.ResourceInterpreterWebhookConfiguration) {
+	c := configv1alpha1.ResourceInterpreterCustomization{ObjectMeta: metav1.ObjectMeta{Name: "things", UID: "u", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "someone"}}}}
+	c.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "example.com/v1", Kind: "Thing"}
+	c.Spec.Customizations.HealthInterpretation = &configv1alpha1.HealthInterpretation{LuaScript: "function InterpretHealth(o) return true end"}
+	w := configv1alpha1.ResourceInterpreterWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, Webhooks: []configv1alpha1.ResourceInterpreterWebhook{{
+		Name: "things.example.com", InterpreterContextVersions: []string{"v1alpha1"},
+		Rules: []configv1alpha1.RuleWithOperations{{Operations: []configv1alpha1.InterpreterOperation{"InterpretHealth"},
+			Rule: configv1alpha1.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Kinds: []string{"Thing"}}}}}}}
+	return []configv1alpha1.ResourceInterpreterCustomization{c}, []configv1alpha1.ResourceInterpreterWebhookConfiguration{w}
+}
+
 // frames holds one complete example of each type.
 func frames(t *testing.T) map[string]agentapi.Frame {
 	t.Helper()
@@ -64,6 +77,10 @@ func frames(t *testing.T) map[string]agentapi.Frame {
 	delta, changed := agentapi.StatusDelta(clusterStatus(), next)
 	if !changed {
 		t.Fatal("no delta")
+	}
+	interpreters, err := agentapi.NewInterpreters(lessons())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return map[string]agentapi.Frame{
 		"hello": &agentapi.Hello{Protocol: 1, MinProtocol: 1, AgentVersion: "v0.1.0", Instance: "b7f1", ClusterID: "fb14c335",
@@ -85,6 +102,7 @@ func frames(t *testing.T) map[string]agentapi.Frame {
 			ResourceModels: []clusterv1alpha1.ResourceModel{{Grade: 0, Ranges: []clusterv1alpha1.ResourceModelRange{{
 				Name: "cpu", Min: resource.MustParse("0"), Max: resource.MustParse("1")}}}}},
 		"config":       &agentapi.Config{ResourceModels: []clusterv1alpha1.ResourceModel{}},
+		"interpreters": interpreters[0],
 		"work-apply":   delivery,
 		"work-forget":  &agentapi.Work{Op: agentapi.OpForget, Name: "a", UID: "u", Revision: 44},
 		"synced-first": &agentapi.Synced{Revision: 42, Digest: agentapi.Digest([]types.UID{"9ce409c6"})},
@@ -138,6 +156,15 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.Work = compact.Bytes()
+			}
+			if l, ok := back.(*agentapi.Interpreters); ok {
+				for _, raw := range [][]json.RawMessage{l.Customizations, l.Webhooks} {
+					var compact bytes.Buffer
+					if err := json.Compact(&compact, raw[0]); err != nil {
+						t.Fatal(err)
+					}
+					raw[0] = compact.Bytes()
+				}
 			}
 			if a, ok := back.(*agentapi.Ack); ok && len(a.ManifestStatuses) > 0 {
 				a.ManifestStatuses[0].Status.Raw = []byte(`{"replicas":1}`)
@@ -282,6 +309,48 @@ func TestWorkDelivery(t *testing.T) {
 	f.UID = "another"
 	if _, err := f.Object(); err == nil {
 		t.Error("an object with another uid passed")
+	}
+}
+
+func TestInterpreters(t *testing.T) {
+	customizations, webhooks := lessons()
+	script := customizations[0].Spec.Customizations.HealthInterpretation
+	script.LuaScript = strings.Repeat("-", 1<<20)
+	for len(customizations) < 7 {
+		customizations = append(customizations, customizations[0])
+	}
+	frames, err := agentapi.NewInterpreters(customizations, webhooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotCustomizations, gotWebhooks := 0, 0
+	for i, f := range frames {
+		message, err := agentapi.Encode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := agentapi.DecodeFromHub(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, w, err := back.(*agentapi.Interpreters).Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gotCustomizations, gotWebhooks = gotCustomizations+len(c), gotWebhooks+len(w)
+		if f.More != (i < len(frames)-1) {
+			t.Errorf("frame %d of %d: more is %v", i, len(frames), f.More)
+		}
+	}
+	if len(frames) < 4 || gotCustomizations != 7 || gotWebhooks != 1 {
+		t.Errorf("%d frames, %d customizations, %d webhooks", len(frames), gotCustomizations, gotWebhooks)
+	}
+	script.LuaScript = strings.Repeat("-", 3<<20)
+	if _, err := agentapi.NewInterpreters(customizations[:1], nil); err == nil {
+		t.Error("an object of 3 MiB passed")
+	}
+	if _, _, err := (&agentapi.Interpreters{Webhooks: []json.RawMessage{[]byte(`{"webhooks":3}`)}}).Objects(); err == nil {
+		t.Error("an object of another shape passed")
 	}
 }
 

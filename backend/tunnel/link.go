@@ -54,6 +54,8 @@ type Options struct {
 	// Store holds all Works and Clusters.
 	Store    Store
 	Liveness Liveness
+	// Interpreters are what agents have to know about kinds; nil: nothing.
+	Interpreters Interpreters
 	// Epoch names the hub's store: the same over restarts, another one after the
 	// store has been replaced. Default: the UID of the hub's namespace kube-system.
 	Epoch   string
@@ -71,6 +73,8 @@ type Link struct {
 	works    *ledger
 	counter  atomic.Uint64 // of sessions
 	writes   chan struct{} // as many tokens as writes may go on at once
+	lessons  lessons
+	learning sync.Mutex // one list of interpreters at a time
 
 	mu         sync.Mutex
 	running    context.Context // that of Start, once the store is filled
@@ -170,6 +174,9 @@ func (l *Link) prepare(ctx context.Context) error {
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), followed.HasSynced) {
 		return ctx.Err()
+	}
+	if err := l.follow(ctx); err != nil {
+		return err
 	}
 	epoch := l.options.Epoch
 	if epoch == "" {
@@ -336,10 +343,11 @@ func (l *Link) admit(ctx context.Context, s *session, h *agentapi.Hello) (*agent
 	}
 	s.instance, s.clusterUID, s.number = h.Instance, cluster.UID, l.counter.Add(1)
 	s.models = cluster.Spec.ResourceModels
+	s.protocol = min(h.Protocol, agentapi.Protocol)
 	resumed := h.Resume != nil && h.Resume.Epoch == l.epoch
 	l.enter(s)
 	return &agentapi.Welcome{
-		Protocol: min(h.Protocol, agentapi.Protocol), HubVersion: l.options.Version, Cluster: s.cluster, ClusterUID: cluster.UID,
+		Protocol: s.protocol, HubVersion: l.options.Version, Cluster: s.cluster, ClusterUID: cluster.UID,
 		Session: s.number, Epoch: l.epoch, Resumed: resumed,
 		HeartbeatSeconds: int(l.options.Heartbeat / time.Second), DeadlineSeconds: int(l.options.Deadline / time.Second),
 		ResourceModels: cluster.Spec.ResourceModels,

@@ -25,12 +25,14 @@ type outbox struct {
 	mu        sync.Mutex
 	begun     bool // welcome has been sent
 	writing   bool
-	order     []string               // names, in order of their tasks
-	tasks     map[string]entry       // by name
-	upTo      uint64                 // all changes up to here are, or have been, in tasks
-	synced    uint64                 // as last told
-	first     bool                   // the first synced is still to be told
-	known     map[types.UID]struct{} // for its digest; nil if none is due
+	order     []string                 // names, in order of their tasks
+	tasks     map[string]entry         // by name
+	upTo      uint64                   // all changes up to here are, or have been, in tasks
+	synced    uint64                   // as last told
+	first     bool                     // the first synced is still to be told
+	known     map[types.UID]struct{}   // for its digest; nil if none is due
+	lessons   []*agentapi.Interpreters // yet to be sent
+	taught    uint64                   // their version
 	changed   *agentapi.Config
 	confirmed uint64 // acks, to be told; 0: nothing new
 	finished  sync.WaitGroup
@@ -172,6 +174,11 @@ func (o *outbox) pop() (*entry, agentapi.Frame) {
 	if o.session.ctx.Err() != nil {
 		o.writing = false
 		return nil, nil
+	}
+	if len(o.lessons) > 0 { // before the Works that are interpreted by them
+		f := o.lessons[0]
+		o.lessons = o.lessons[1:]
+		return nil, f
 	}
 	if f := o.changed; f != nil {
 		o.changed = nil

@@ -46,6 +46,7 @@ type session struct {
 	instance   string
 	clusterUID types.UID
 	number     uint64
+	protocol   int
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
@@ -119,6 +120,7 @@ func (s *session) live(hello *agentapi.Hello, welcome *agentapi.Welcome) string 
 	if welcome.Resumed {
 		seen = hello.Resume.Revision
 	}
+	s.teach()
 	due, all, upTo := s.link.works.since(s.cluster, seen)
 	s.outbox.begin(s.sorted(due), all, upTo, welcome.Resumed)
 	s.heard()

@@ -8,12 +8,14 @@ import (
 	"syscall"
 
 	"muster.dev/muster/agent"
+	"muster.dev/muster/agent/interpret"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
+	interpret.RunSandboxIfAsked() // this binary is its own sandbox for scripts
 	agent.Version = version
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := rootCommand().ExecuteContext(ctx)
