@@ -126,7 +126,7 @@ func (r *BindingReconciler) place(ctx context.Context, b workv1alpha2.Binding, d
 // then it comes back by itself.
 func (r *BindingReconciler) report(ctx context.Context, b workv1alpha2.Binding, result *outcome) error {
 	uid, generation := b.GetUID(), b.GetGeneration()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if b.GetUID() != uid || b.GetGeneration() != generation {
 			return nil
 		}

@@ -3,5 +3,29 @@
 //
 // Decide is a pure function over an immutable Snapshot of the clusters. The
 // reconciler writes what it says to bindings; the preview shows what it says to
-// people; both run the very same code.
+// people; both run the very same code:
+//
+//	Input ──► filters ──► score, sort ──► spread ──► assign replicas ──► Decision
+//	          9.2         9.3             9.4        9.5
+//
+// once for each term of clusterAffinities until one succeeds (9.6). Needed says
+// whether a binding has to be decided again (9.1).
+//
+// The reconciler looks at a binding when it is created, when its spec changes,
+// and when a Cluster changes that its placement means or that it is on: labels,
+// spec, removal, and, beyond what the contract asks, the served APIs for bindings
+// that no cluster fitted. The snapshot follows the Cluster cache.
+//
+// Invariants: spec.clusters and the annotation applied-placement of the bindings
+// that are ours have no other writer, except that a cluster's removal takes the
+// cluster out (package cluster) and evictions do. We write the condition
+// Scheduled and the scheduler's fields of the status, at most once for each look,
+// and nothing where nothing changed. A cluster that is being removed is never a
+// target; where the rest has no room, the binding stays as it is and its removal
+// does the evacuation.
+//
+// WorkloadAffinity, a gate that is off in Karmada too, is not implemented: the
+// placement's workloadAffinity is kept and disregarded. Components (gate
+// MultiplePodTemplatesScheduling) are placed like a template without replicas.
+// There is no gRPC estimator: estimates come from the Cluster's status.
 package scheduling
