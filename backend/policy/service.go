@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"muster.dev/muster/backend/access"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -22,6 +24,9 @@ import (
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 )
+
+// servedPoll is how often Start looks whether a kind is served.
+const servedPoll = 100 * time.Millisecond
 
 // Topic carries the live rows of policies, by Row.Key; viewers may read it.
 const Topic = "policies"
@@ -72,14 +77,15 @@ func NewService(options ServiceOptions) (*Service, error) {
 	return &Service{ServiceOptions: options, schemas: schemas}, nil
 }
 
-// Start publishes the changes of policies until ctx ends.
+// Start publishes the changes of policies until ctx ends. A hub that starts for
+// the first time serves the kinds a moment after it serves; Start waits for them.
 func (s *Service) Start(ctx context.Context) error {
 	handler := toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { s.changed(nil, object) }, UpdateFunc: s.changed, DeleteFunc: s.deleted,
 	}
 	for i := range Kinds {
-		informer, err := s.Cache.GetInformer(ctx, Kinds[i].empty())
-		if err != nil && ctx.Err() != nil {
+		informer, err := s.informer(ctx, &Kinds[i])
+		if ctx.Err() != nil {
 			return nil // stopped before it began
 		}
 		if err != nil {
@@ -97,6 +103,28 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+func (s *Service) informer(ctx context.Context, kind *Kind) (cache.Informer, error) {
+	ticker := time.NewTicker(servedPoll)
+	defer ticker.Stop()
+	for {
+		informer, err := s.Cache.GetInformer(ctx, kind.empty())
+		if !notServed(err) {
+			return informer, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// notServed says whether an error means that a kind is not served yet.
+func notServed(err error) bool {
+	var undiscovered *apiutil.ErrResourceDiscoveryFailed
+	return meta.IsNoMatchError(err) || errors.As(err, &undiscovered)
 }
 
 func (s *Service) changed(old, object any) {
@@ -157,10 +185,11 @@ func (s *Service) List(ctx context.Context, query Query) (Listing, error) {
 	return query.apply(rows), nil
 }
 
-// cacheFault is an error of the cache, which a starting hub has not filled yet.
+// cacheFault is an error of reading: a starting hub has not filled its cache yet,
+// or does not serve policies yet.
 func cacheFault(doing string, err error) error {
 	var early *cache.ErrCacheNotStarted
-	if errors.As(err, &early) {
+	if errors.As(err, &early) || notServed(err) {
 		return fault.Unavailable("the hub is starting").WithFix("try again in a moment").Wrap(err)
 	}
 	return fmt.Errorf("%s: %w", doing, kube.Fault(err))
@@ -244,7 +273,7 @@ func fetch(ctx context.Context, hub client.Client, ref Ref) (*unstructured.Unstr
 	case fault.Is(err, fault.KindNotFound):
 		return nil, fault.NotFound("there is no %s", ref)
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", ref, err)
+		return nil, cacheFault("read "+ref.String(), err)
 	}
 	return object, nil
 }
