@@ -37,6 +37,7 @@ import (
 
 	"muster.dev/muster/agent"
 	"muster.dev/muster/agent/apply/membertest"
+	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/agent/join"
 	"muster.dev/muster/backend/agentapi"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -59,7 +60,9 @@ type hubSide struct {
 	mu      sync.Mutex
 	joined  []agentapi.Hello
 	reports []clusterv1alpha1.ClusterStatus
-	lost    int
+	// interpreter is the hub's: agents learn what it has.
+	interpreter *interpret.Interpreter
+	lost        int
 }
 
 func (h *hubSide) Joined(ctx context.Context, cluster string, hello agentapi.Hello, _ string) error {
@@ -96,7 +99,7 @@ func (h *hubSide) hellos() []agentapi.Hello {
 
 func startHub(t *testing.T) *hubSide {
 	t.Helper()
-	h := &hubSide{T: t, store: membertest.New(t)}
+	h := &hubSide{T: t, store: membertest.New(t), interpreter: interpret.Native()}
 	h.store.Serve(membertest.Resource{GroupVersion: "work.karmada.io/v1alpha1", Plural: "works", Kind: "Work", Namespaced: true, Status: true})
 	h.store.Serve(membertest.Resource{GroupVersion: "cluster.karmada.io/v1alpha1", Plural: "clusters", Kind: "Cluster", Status: true})
 	for _, name := range []string{"kube-system", "karmada-es-edge-7"} {
@@ -112,7 +115,7 @@ func startHub(t *testing.T) *hubSide {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h, Version: "v0.1.0", Log: quiet, Heartbeat: time.Second, Deadline: 5 * time.Second})
+	link := tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h, Interpreters: h.interpreter, Version: "v0.1.0", Log: quiet, Heartbeat: time.Second, Deadline: 5 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 2)
 	go func() { stopped <- store.Start(ctx) }()

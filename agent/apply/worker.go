@@ -155,7 +155,7 @@ func (w *Worker) Deliver(f *agentapi.Work) error {
 		}
 		work.Status.ManifestStatuses = old.work.Status.ManifestStatuses
 		if old.acked != nil {
-			work.Status.ManifestStatuses = old.acked.ManifestStatuses
+			work.Status = *old.acked
 		}
 		d.done = old.done && f.Op == agentapi.OpRemove
 	}
@@ -285,7 +285,7 @@ func (w *Worker) carryOut(ctx context.Context, name string, d *delivered) error 
 	return err
 }
 
-// current returns the Work of a delivery with the statuses last told of it: they
+// current returns the Work of a delivery with the status last told of it: parts
 // stay where an object cannot be interpreted for the moment.
 func (w *Worker) current(d *delivered) *workv1alpha1.Work {
 	w.mu.Lock()
@@ -294,7 +294,7 @@ func (w *Worker) current(d *delivered) *workv1alpha1.Work {
 		return d.work
 	}
 	work := *d.work
-	work.Status.ManifestStatuses = d.acked.ManifestStatuses
+	work.Status = *d.acked
 	return &work
 }
 

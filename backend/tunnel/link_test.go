@@ -104,6 +104,8 @@ type hub struct {
 	ca       *authority
 	stop     context.CancelFunc
 	stopped  chan error
+
+	interpreters tunnel.Interpreters
 }
 
 var (
@@ -138,7 +140,7 @@ func (h *hub) startLink() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.link = tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h.liveness, Version: "v0.1.0",
+	h.link = tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h.liveness, Interpreters: h.interpreters, Version: "v0.1.0",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Heartbeat: time.Second, Deadline: 3 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	link, stopped := h.link, make(chan error, 2)
