@@ -11,8 +11,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/policy"
 )
 
 // Default addresses: loopback unless told otherwise.
@@ -46,6 +48,17 @@ type Config struct {
 	AllowMemberCIDRs []netip.Prefix
 	// AgentImage is the image named in register commands and manifests.
 	AgentImage string
+	// Gates are the features that are switched on.
+	Gates policy.Gates
+	// TaintEviction lets NoExecute taints evict, with the gate Failover.
+	TaintEviction bool
+	// EvictionTimeout is how long an eviction without a grace period waits.
+	EvictionTimeout time.Duration
+	// EvictionRate is how many targets are evicted a second.
+	EvictionRate float64
+	// SkippedNamespaces are expressions for the names of namespaces that are never
+	// propagated, beside the reserved ones.
+	SkippedNamespaces []string
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// Version is the build's version.

@@ -21,9 +21,10 @@ import (
 	"muster.dev/muster/backend/controlplane/registry"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
-	"muster.dev/muster/backend/propagation"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/backend/tunnel"
+	"muster.dev/muster/backend/workload"
 	"muster.dev/muster/deploy"
 )
 
@@ -39,6 +40,8 @@ type hub struct {
 	tokenService  *token.Service
 	registrations *cluster.Registrations
 	clusters      *cluster.Service
+	workloads     *workload.Service
+	policies      *policy.Service
 	link          *tunnel.Link
 	manifest      *token.Manifest
 	proxy         registry.ProxyFunc
@@ -54,6 +57,7 @@ func newLive() *live.Hub {
 	hub := live.NewHub()
 	for topic, role := range map[string]access.Role{
 		"clusters": access.RoleViewer, "registrations": access.RoleViewer, "registrations/": access.RoleViewer, cluster.WorksTopics: access.RoleViewer,
+		policy.Topic: access.RoleViewer, workload.Topic: access.RoleViewer, workload.Topic + "/": access.RoleViewer,
 		token.Topic: access.RoleOperator, "audit": access.RoleViewer, "users": access.RoleAdmin,
 	} {
 		hub.Handle(topic, string(role))
@@ -101,7 +105,8 @@ func (a *App) newHub() (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := propagation.SetupWithManager(manager, propagation.Deps{Members: members}); err != nil {
+	spread, err := a.newSpread(manager, members)
+	if err != nil {
 		return nil, err
 	}
 	h.clusters = cluster.NewService(cluster.ServiceOptions{
@@ -113,7 +118,12 @@ func (a *App) newHub() (*hub, error) {
 		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Version: a.config.Version, Log: slog.Default(),
 	})
 	h.proxy = tunnel.NewProxy(members).Handler
-	h.parts = []part{manager, h.tokens, h.registrations, h.clusters, h.link, a.access, a.live}
+	h.workloads = spread.workloads(a, clients)
+	h.policies, err = policy.NewService(policy.ServiceOptions{Cache: manager.GetCache(), Clients: clients, Audit: a.audit, Live: a.live, CRDs: deploy.CRDs()})
+	if err != nil {
+		return nil, err
+	}
+	h.parts = []part{manager, h.workloads, h.policies, h.tokens, h.registrations, h.clusters, h.link, a.access, a.live}
 	return h, nil
 }
 

@@ -19,7 +19,9 @@ import (
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/workload"
 	"muster.dev/muster/frontend"
 )
 
@@ -50,6 +52,7 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 	users := access.NewHandler(a.access, a.origins)
 	tokens := token.NewHandler(h.tokenService, a.live)
 	clusters := cluster.NewHandler(h.clusters, a.audit, about)
+	policies, workloads := policy.NewHandler(h.policies), workload.NewHandler(h.workloads)
 	records := audit.NewHandler(a.audit)
 	changes := live.NewHandler(a.live, a.peer, a.origins)
 	figures := prometheus.NewRegistry()
@@ -78,6 +81,8 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 			users.Routes(r)
 			tokens.Routes(r)
 			clusters.Routes(r)
+			policies.Routes(r)
+			workloads.Routes(r)
 			records.Routes(r)
 			changes.Routes(r)
 		},

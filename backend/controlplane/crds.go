@@ -7,19 +7,22 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 )
 
-// installCRDs creates the definitions in files and brings those that exist up
-// to date. It does not wait until they serve.
-func installCRDs(ctx context.Context, config *rest.Config, files fs.FS) error {
+// installCRDs creates the definitions in files, brings those that exist up to
+// date and waits until discovery knows all of them: the hub's controllers ask it.
+func installCRDs(parent context.Context, config *rest.Config, files fs.FS) error {
 	wanted, err := readCRDs(files)
 	if err != nil {
 		return err
@@ -28,7 +31,7 @@ func installCRDs(ctx context.Context, config *rest.Config, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("build crd client: %w", err)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(parent)
 	group.SetLimit(parallelWrites)
 	for _, crd := range wanted {
 		group.Go(func() error {
@@ -38,8 +41,55 @@ func installCRDs(ctx context.Context, config *rest.Config, files fs.FS) error {
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return awaitServed(parent, config, wanted)
 }
+
+// awaitServed returns once discovery lists the kinds of all definitions.
+func awaitServed(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("build discovery client: %w", err)
+	}
+	missing := map[string]map[string]bool{} // plural names by group version
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			at := crd.Spec.Group + "/" + version.Name
+			if missing[at] == nil {
+				missing[at] = map[string]bool{}
+			}
+			missing[at][crd.Spec.Names.Plural] = true
+		}
+	}
+	err = wait.PollUntilContextTimeout(ctx, servedPoll, readyLimit, true, func(context.Context) (bool, error) {
+		for at, plurals := range missing {
+			list, err := client.ServerResourcesForGroupVersion(at)
+			if err != nil {
+				return false, nil // not served yet
+			}
+			for i := range list.APIResources {
+				delete(plurals, list.APIResources[i].Name)
+			}
+			if len(plurals) > 0 {
+				return false, nil
+			}
+			delete(missing, at)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the hub's own kinds: %w", err)
+	}
+	return nil
+}
+
+// servedPoll is how often discovery is asked for kinds that come.
+const servedPoll = 20 * time.Millisecond
 
 func installCRD(ctx context.Context, client apiextensionsclient.CustomResourceDefinitionInterface, wanted *apiextensionsv1.CustomResourceDefinition) error {
 	current, err := client.Get(ctx, wanted.Name, metav1.GetOptions{})

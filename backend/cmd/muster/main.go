@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"muster.dev/muster/agent/interpret"
 )
 
 func main() {
+	interpret.RunSandboxIfAsked() // this binary is its own sandbox for scripts
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()

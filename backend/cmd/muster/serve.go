@@ -8,13 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster.dev/muster/backend/app"
+	"muster.dev/muster/backend/eviction"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/template"
 )
 
 // hubFlags are what serve and init have in common.
 type hubFlags struct {
 	config     app.Config
 	allowCIDRs []string
+	gates      string
 	logLevel   string
 }
 
@@ -31,6 +35,11 @@ func (f *hubFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.config.Database, "database", "", "PostgreSQL URL (default: SQLite in the data directory)")
 	flags.StringSliceVar(&f.allowCIDRs, "allow-member-cidr", nil, "address ranges the dashboard and REST may dial for push members although policy refuses them, e.g. 127.0.0.0/8")
 	flags.StringVar(&f.config.AgentImage, "agent-image", "muster-agent:"+version, "image of the agent in register commands and manifests")
+	flags.StringVar(&f.gates, "feature-gates", "", "features to switch, e.g. Failover=true; defaults: "+policy.DefaultGates().String())
+	flags.BoolVar(&f.config.TaintEviction, "enable-no-execute-taint-eviction", false, "let NoExecute taints of clusters move workloads away (needs --feature-gates=Failover=true)")
+	flags.DurationVar(&f.config.EvictionTimeout, "graceful-eviction-timeout", eviction.DefaultTimeout, "how long a graceful eviction waits for the new copies at most")
+	flags.Float64Var(&f.config.EvictionRate, "resource-eviction-rate", eviction.DefaultRate, "targets that are evicted a second")
+	flags.StringSliceVar(&f.config.SkippedNamespaces, "skipped-propagating-namespaces", template.DefaultSkippedNamespaces, "expressions for the names of namespaces that go to no member, each for a whole name")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -45,7 +54,11 @@ func (f *hubFlags) complete() (app.Config, error) {
 	if err := f.config.LogLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return app.Config{}, fault.Invalid("--log-level %q is not known", f.logLevel).WithFix("use debug, info, warn or error")
 	}
-	f.config.Version = version
+	gates, err := policy.ParseGates(f.gates)
+	if err != nil {
+		return app.Config{}, err
+	}
+	f.config.Gates, f.config.Version = gates, version
 	return f.config, f.config.Complete()
 }
 

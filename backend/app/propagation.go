@@ -1,0 +1,65 @@
+package app
+
+import (
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/agent/interpret"
+	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/eviction"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/propagation"
+	"muster.dev/muster/backend/scheduling"
+	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload"
+	"muster.dev/muster/deploy"
+)
+
+// spread is what brings templates to members.
+type spread struct {
+	manager     ctrl.Manager
+	interpreter *interpret.Interpreter
+	templates   *template.Cache
+	scheduler   *scheduling.Scheduler
+}
+
+// newSpread adds the controllers that bring templates to members to a manager.
+func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, error) {
+	s := &spread{manager: manager, interpreter: newInterpreter()}
+	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
+		return nil, fmt.Errorf("add interpreter: %w", err)
+	}
+	var err error
+	if s.scheduler, err = scheduling.SetupWithManager(manager, scheduling.Deps{Gates: a.config.Gates}); err != nil {
+		return nil, fmt.Errorf("set up scheduler: %w", err)
+	}
+	s.templates, err = template.SetupWithManager(manager, template.Deps{
+		Config: a.plane.Config(), Interpreter: s.interpreter, Scheduler: s.scheduler, SkippedNamespaces: a.config.SkippedNamespaces, Gates: a.config.Gates,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up templates: %w", err)
+	}
+	err = propagation.SetupWithManager(manager, propagation.Deps{
+		Members: members, Templates: s.templates, Interpreter: s.interpreter, SkippedNamespaces: a.config.SkippedNamespaces,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up propagation: %w", err)
+	}
+	err = eviction.SetupWithManager(manager, eviction.Deps{
+		Gates: a.config.Gates, Taints: a.config.TaintEviction, Timeout: a.config.EvictionTimeout, Rate: a.config.EvictionRate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// workloads is what shows all this.
+func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
+	return workload.NewService(workload.ServiceOptions{
+		Cache: s.manager.GetCache(), Templates: s.templates, Scheduler: s.scheduler, Interpreter: s.interpreter,
+		Clients: clients, Live: a.live, CRDs: deploy.CRDs(), Gates: a.config.Gates,
+	})
+}
