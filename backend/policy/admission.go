@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +20,13 @@ import (
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
 
-// Admission completes and judges what is written to the hub API. It keeps no state and may be used by many requests at once.
+// Admission completes and judges what is written to the hub API. It may be used by many requests at once.
 type Admission struct {
 	// newID returns a fresh permanent id.
 	newID func() string
 	rules map[schema.GroupResource]rules
+	// quotas is nil unless quotas are enforced.
+	quotas atomic.Pointer[quotas]
 }
 
 // rules are what happens to one resource on creation and update. Either may be nil.
@@ -31,6 +34,8 @@ type rules struct {
 	admit    func(admission.Attributes) error
 	validate func(admission.Attributes) error
 }
+
+var bindings = workv1alpha2.Resource(workv1alpha2.ResourcePluralResourceBinding)
 
 // NewAdmission returns the admission of policies, bindings, Works and the kinds
 // beside them.
@@ -46,7 +51,7 @@ func newAdmission(newID func() string) *Admission {
 			policyv1alpha1.ClusterPropagationPolicyFinalizer),
 		policyv1alpha1.Resource("overridepolicies"):        {admit: admitOverride, validate: validating(ValidateOverride)},
 		policyv1alpha1.Resource("clusteroverridepolicies"): {validate: validating(ValidateOverride)},
-		workv1alpha2.Resource(workv1alpha2.ResourcePluralResourceBinding): {admit: func(attributes admission.Attributes) error {
+		bindings: {admit: func(attributes admission.Attributes) error {
 			return a.identify(attributes, workv1alpha2.ResourceBindingPermanentIDLabel)
 		}},
 		workv1alpha2.Resource(workv1alpha2.ResourcePluralClusterResourceBinding): {admit: func(attributes admission.Attributes) error {
@@ -78,9 +83,12 @@ func (a *Admission) Admit(_ context.Context, attributes admission.Attributes) er
 }
 
 // Validate refuses what makes no sense, with 422 and the fields that are wrong, and the deletion of what is protected, with 403.
-func (a *Admission) Validate(_ context.Context, attributes admission.Attributes) error {
+func (a *Admission) Validate(ctx context.Context, attributes admission.Attributes) error {
 	if attributes.GetOperation() == admission.Delete {
 		return refuseProtected(attributes)
+	}
+	if attributes.GetResource().GroupResource() == bindings && attributes.GetSubresource() == "" {
+		return a.validateQuota(ctx, attributes)
 	}
 	if rule := a.rule(attributes); rule.validate != nil {
 		return rule.validate(attributes)

@@ -7,5 +7,13 @@
 //   - The manifests of a Work carry nothing of the cluster they were read from, and name what we own on the member's object.
 //   - An object labelled resourcetemplate.karmada.io/deletion-protected=Always is not deleted.
 //
-// The pure rules are in policy.go, placement.go and override.go. Rules that a schema can express are in the schema of the kind.
+//   - Scripts, taints, quotas and rebalancers that make no sense are refused; with the gate FederatedQuotaEnforcement so is a schedule
+//     result that exceeds a quota.
+//
+// The pure rules are in policy.go, placement.go, override.go and kinds.go; which object and which cluster a policy means is in match.go.
+// Rules that a schema can express are in the schema of the kind.
+//
+// REST writes policies by server-side apply under the rights of the user (apply.go). A field that another manager owns is taken over only
+// by force; that includes leaving it out, which an apply alone would ignore (owners.go). Every write is recorded with what it changed,
+// in few and short words and without what may be a secret (diff.go).
 package policy
