@@ -41,8 +41,9 @@ func (v view) facts(around surroundings) []fact.Fact {
 		return facts
 	}
 	hops := v.hops()
-	facts = append(facts, v.scheduleFact(hops))
-	if len(hops) == 0 {
+	scheduled := v.scheduleFact(hops)
+	facts = append(facts, scheduled)
+	if scheduled.Code == fact.CodeScheduleFailed {
 		facts = append(facts, filtered(around.excluded)...)
 	}
 	for _, task := range v.binding.BindingSpec().GracefulEvictionTasks {

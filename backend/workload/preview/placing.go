@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"muster.dev/muster/agent/interpret"
@@ -17,6 +18,10 @@ import (
 	"muster.dev/muster/backend/workload/draft"
 	"muster.dev/muster/backend/workload/fact"
 )
+
+// reasonInterpreter is the reason of a failure before scheduling: nobody can say
+// how many replicas the object has.
+const reasonInterpreter = "InterpreterError"
 
 // placing tells where objects would go with a draft among the propagation
 // policies. It looks at one snapshot of the clusters.
@@ -116,9 +121,14 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 	if !takes {
 		return item, nil
 	}
+	if present != nil && !belongsTo(present, object) {
+		present = nil
+	}
 	next, err := p.next(ctx, object, present)
 	if err != nil {
-		return item, err
+		// A script or a webhook that knows the kind: the detector meets it, too.
+		item.Failure = &Failure{Reason: reasonInterpreter, Message: err.Error()}
+		return item, nil
 	}
 	spec := next.BindingSpec()
 	if fact.Counted(spec) {
@@ -126,7 +136,7 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 		item.Replicas = &wanted
 	}
 	before := clustersNow(present)
-	if why := p.still(next, present, isHeld && same(held, p.claim)); why.Code != "" {
+	if why := p.still(next); why.Code != "" {
 		item.because(why)
 		item.describe(before, before, fact.Counted(spec))
 		return item, nil
@@ -147,29 +157,63 @@ func (p *placing) takes(ctx context.Context, object *unstructured.Unstructured, 
 	if err != nil {
 		return false, fact.Fact{}, err
 	}
+	mine := isHeld && same(held, p.claim)
+	var holder template.PolicyObject
+	if isHeld {
+		holder = all.find(held)
+	}
 	switch {
+	case object.GetDeletionTimestamp() != nil:
+		return false, fact.Say(fact.LevelInfo, fact.CodeTemplateGoing), nil
 	case object.GetLabels()[apis.ClaimedByLabel] != "":
 		return false, fact.Say(fact.LevelInfo, fact.CodePreviewComponent, "component", object.GetLabels()[apis.ClaimedByLabel]), nil
-	case !matches && isHeld && same(held, p.claim):
+	case !matches && mine:
 		return false, p.released(object, all), nil
 	case !matches:
 		return false, fact.Say(fact.LevelInfo, fact.CodePreviewNoMatch), nil
+	case holder == nil || holder.GetDeletionTimestamp() != nil: // nobody, or who is going
+		best, _ := template.Choose(object, all.pps, all.cpps)
+		return p.won(best, fact.Say(fact.LevelOK, fact.CodePreviewTakes), fact.CodePreviewBeaten)
+	}
+	stronger, found := p.strongest(object, holder, all)
+	switch {
+	case found:
+		return p.won(stronger, fact.Say(fact.LevelOK, fact.CodePreviewPreempts, "policy", fact.ClaimedBy(held).String()), fact.CodePreviewBeaten)
+	case mine:
+		return true, fact.Say(fact.LevelOK, fact.CodePreviewHolds), nil
+	}
+	return false, fact.Say(fact.LevelInfo, fact.CodePreviewHeld, "policy", fact.ClaimedBy(held).String()), nil
+}
+
+// won says whether the policy that gets an object is the draft.
+func (p *placing) won(best template.Claim, yes fact.Fact, no fact.Code) (bool, fact.Fact, error) {
+	switch {
+	case !same(best, p.claim):
+		return false, fact.Say(fact.LevelInfo, no, "policy", fact.ClaimedBy(best).String()), nil
 	case p.waiting != "":
 		return false, fact.Say(fact.LevelWarn, fact.CodePreviewWaits, "override", p.waiting), nil
-	case isHeld && same(held, p.claim):
-		return true, fact.Say(fact.LevelOK, fact.CodePreviewHolds), nil
-	case isHeld:
-		holder := all.find(held)
-		if holder != nil && p.service.Gates.PropagationPolicyPreemption && template.Preempts(p.draft.Object, holder, object) {
-			return true, fact.Say(fact.LevelOK, fact.CodePreviewPreempts, "policy", fact.ClaimedBy(held).String()), nil
+	}
+	return true, yes, nil
+}
+
+// strongest is the policy that would take an object from its holder, where that
+// is switched on: the best of those that may.
+func (p *placing) strongest(object *unstructured.Unstructured, holder template.PolicyObject, all propagationPolicies) (template.Claim, bool) {
+	if !p.service.Gates.PropagationPolicyPreemption {
+		return template.Claim{}, false
+	}
+	var may propagationPolicies
+	for _, one := range all.pps {
+		if template.Preempts(one, holder, object) {
+			may.pps = append(may.pps, one)
 		}
-		return false, fact.Say(fact.LevelInfo, fact.CodePreviewHeld, "policy", fact.ClaimedBy(held).String()), nil
 	}
-	best, _ := template.Choose(object, all.pps, all.cpps)
-	if !same(best, p.claim) {
-		return false, fact.Say(fact.LevelInfo, fact.CodePreviewBeaten, "policy", fact.ClaimedBy(best).String()), nil
+	for _, one := range all.cpps {
+		if template.Preempts(one, holder, object) {
+			may.cpps = append(may.cpps, one)
+		}
 	}
-	return true, fact.Say(fact.LevelOK, fact.CodePreviewTakes), nil
+	return template.Choose(object, may.pps, may.cpps)
 }
 
 // released says what becomes of an object that the draft lets go.
@@ -212,29 +256,31 @@ func (p *placing) next(ctx context.Context, object *unstructured.Unstructured, p
 	return kept, nil
 }
 
+// belongsTo says whether a binding is that of this very object, not of one that
+// was there before under the same name and whose binding is about to go.
+func belongsTo(binding workv1alpha2.Binding, object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(binding.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == object.GetUID() })
+}
+
 // scaleOf asks what the detector asks.
 func scaleOf(ctx context.Context, interpreter *interpret.Interpreter, object *unstructured.Unstructured, gates policy.Gates) (template.Scale, error) {
 	var scale template.Scale
-	if gates.MultiplePodTemplatesScheduling {
-		parts, known, err := interpreter.Components(ctx, object)
-		if err != nil || known {
-			scale.Components = parts
-			return scale, err
-		}
+	var err error
+	if scale.Replicas, scale.Need, _, err = interpreter.Replicas(ctx, object); err != nil {
+		return scale, err
 	}
-	replicas, need, workload, err := interpreter.Replicas(ctx, object)
-	if err == nil && workload {
-		scale.Replicas, scale.Need = replicas, need
+	if gates.MultiplePodTemplatesScheduling {
+		scale.Components, _, err = interpreter.Components(ctx, object)
 	}
 	return scale, err
 }
 
-// still says why a binding that is there would not be scheduled anew, if it
-// would not.
-func (p *placing) still(next, present workv1alpha2.Binding, mine bool) fact.Fact {
+// still says why an object would stay where it is, if saving the draft were not
+// enough to move it.
+func (p *placing) still(next workv1alpha2.Binding) fact.Fact {
 	spec := next.BindingSpec()
 	switch {
-	case present != nil && mine && p.spec.ActivationPreference == policyv1alpha1.LazyActivation:
+	case p.spec.ActivationPreference == policyv1alpha1.LazyActivation:
 		return fact.Say(fact.LevelInfo, fact.CodePreviewLazy)
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
 		return fact.Say(fact.LevelInfo, fact.CodeSchedulePaused)
