@@ -1,4 +1,5 @@
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
+import { live } from '@/api/hub';
 import type { AuditEntry, Page } from '@/api/model';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
@@ -7,16 +8,18 @@ import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
 import { type Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
-import { clusterHistory } from './queries';
+import { announced, clusterHistory } from './queries';
 import { outcomeTones } from './state';
 import { clusterWords } from './words';
 
 const keyOf = (entry: AuditEntry) => entry.id;
 
-/** Who changed what about this cluster: its lines of the audit. */
+/** Who changed what about this cluster: its lines of the audit, as they are written. */
 export function HistoryTab({ name }: { name: string }) {
   const words = useWords(clusterWords);
-  const list = useLiveList<AuditEntry, Page<AuditEntry>>(clusterHistory(name), false);
+  const [mark] = useState(() => live.mark());
+  const list = useLiveList<AuditEntry, Page<AuditEntry>>(clusterHistory(name));
+  const fresh = list.fresh && announced(name, mark, list.rows);
   const columns = useMemo<Column<AuditEntry>[]>(() => [
     { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{entry.verb} {entry.kind}{entry.name && entry.name !== name ? ` ${entry.name}` : ''}</> },
     { key: 'who', label: words.who, cell: (entry) => entry.actor },
@@ -24,5 +27,5 @@ export function HistoryTab({ name }: { name: string }) {
     { key: 'from', label: words.from, minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },
     { key: 'when', label: words.when, right: true, cell: (entry) => <Age at={entry.at} ago /> },
   ], [words, name]);
-  return <Listing list={list} caption={words.tabs.history} columns={columns} rowKey={keyOf} empty={<Empty title={words.historyNoneTitle}>{words.historyNoneText}</Empty>} />;
+  return <Listing list={{ ...list, fresh }} caption={words.tabs.history} columns={columns} rowKey={keyOf} empty={<Empty title={words.historyNoneTitle}>{words.historyNoneText}</Empty>} />;
 }

@@ -1,4 +1,5 @@
 import { useMemo } from 'react';
+import { useFollow } from '@/api/hub';
 import type { ClusterDetail, Page, Work } from '@/api/model';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
@@ -7,16 +8,17 @@ import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
 import { type Column } from '@/shared/ui/Rows';
 import { StateMark, type Tone } from '@/shared/ui/StateMark';
-import { workList } from './queries';
+import { workList, worksTopic } from './queries';
 import { clusterWords } from './words';
 
 const appliedTones: Record<Work['applied'], Tone> = { True: 'ok', False: 'bad', Unknown: 'busy' };
 const keyOf = (work: Work) => `${work.namespace}/${work.name}`;
 const note = (work: Work) => (work.applied === 'True' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
 
-/** What the hub has put, or tries to put, into this cluster. */
+/** What the hub has put, or tries to put, into this cluster, as it happens. */
 export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
   const words = useWords(clusterWords);
+  useFollow(worksTopic(cluster.name));
   const list = useLiveList<Work, Page<Work>>(workList(cluster.name), false);
   const { total, applied, failed, pending } = cluster.works;
   const columns = useMemo<Column<Work>[]>(() => [

@@ -1,6 +1,6 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, get, patch } from '@/api/client';
-import { liveList, liveOne, queryClient } from '@/api/hub';
+import { live, liveList, liveOne, queryClient } from '@/api/hub';
 import type { AuditEntry, Cluster, ClusterChange, ClusterDetail, ClusterPage, Page, RemovalPlan, Work } from '@/api/model';
 import type { Filter } from '@/shared/ui/FilterBar';
 
@@ -24,13 +24,32 @@ export function changeCluster(name: string) {
   });
 }
 
-/** Works have no live topic yet: the tab asks again while it is open. */
+/** The topic of one cluster's works. */
+export const worksTopic = (name: string) => `works/${name}`;
+
+/**
+ * The works of one cluster. The cache patches the lists of whole topics row by row; this one is asked for again, half a
+ * second after the first thing that its topic says, which the second word of the key stands for.
+ */
 export function workList(name: string) {
-  return { ...liveList<Page<Work>>('works', `${path(name)}/works`, {}), refetchInterval: 10_000, staleTime: 0 };
+  const options = liveList<Page<Work>>(worksTopic(name), `${path(name)}/works`, {});
+  return { ...options, queryKey: ['works', 'count', name, {}] as unknown as typeof options.queryKey, staleTime: 0 };
 }
 
+/** What the audit knows of one cluster; the audit's own topic keeps it true. */
 export function clusterHistory(name: string) {
-  return { ...liveList<Page<AuditEntry>>('history', `${path(name)}/history`, {}), staleTime: 0 };
+  return { ...liveList<Page<AuditEntry>>('audit', `${path(name)}/history`, {}), staleTime: 0 };
+}
+
+/** How many of the announced entries are of this cluster and not shown yet: the topic tells of everything. */
+export function announced(name: string, mark: number, shown: readonly AuditEntry[]): number {
+  const known = new Set(shown.map((entry) => entry.id));
+  const mine = live.since('audit', mark).filter((event) => event.op === 'upsert' && !known.has(event.key) && concerns(event.row as Partial<AuditEntry>, name));
+  return new Set(mine.map((event) => event.key)).size;
+}
+
+function concerns(entry: Partial<AuditEntry>, name: string): boolean {
+  return entry.kind === 'Cluster' && entry.name === name;
 }
 
 export function removalPlan(name: string) {

@@ -12,7 +12,7 @@ import type { PlacedCluster } from './types';
 import { workloadWords } from './words';
 
 const named = 3;
-const drawn = 10;
+const drawn = 8;
 
 /**
  * One mark a cluster, those that need a look first. A few have their names beside them; of many the names and reasons are
@@ -43,7 +43,7 @@ export function ClusterDots({ clusters }: { clusters: PlacedCluster[] }) {
         ))}
         {many && (
           <li className={`${styles['sum']} dim small`}>
-            {clusters.length > drawn && `${words.moreDots(clusters.length - drawn)} · `}{unwell > 0 ? words.dotsNotWell(unwell, clusters.length) : words.dots(clusters.length)}
+            {unwell > 0 ? words.dotsNotWell(unwell, clusters.length) : words.dots(clusters.length)}
           </li>
         )}
       </ul>

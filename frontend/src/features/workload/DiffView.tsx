@@ -18,15 +18,17 @@ export function DiffView({ label, lines }: { label: string; lines: DiffLine[] })
       <div role="row" className="hidden"><span role="columnheader">{words.line}</span><span role="columnheader">{label}</span><span role="columnheader">{words.byRule}</span></div>
       {stretches(lines).map((stretch) => (stretch.folded && !unfolded.has(stretch.from)
         ? <div key={stretch.from} role="row"><div role="cell"><button type="button" className={styles['fold']} onClick={() => setUnfolded(new Set(unfolded).add(stretch.from))}>⋯ {words.unfold(stretch.to - stretch.from)}</button></div></div>
-        : lines.slice(stretch.from, stretch.to).map((line, index) => <Line key={stretch.from + index} line={line} />)))}
+        : lines.slice(stretch.from, stretch.to).map((line, index) => <Line key={stretch.from + index} line={line} before={lines[stretch.from + index - 1]} />)))}
     </div>
   );
 }
 
-function Line({ line }: { line: DiffLine }) {
+const keysOf = (line: DiffLine | undefined) => line && `${line.op} ${line.rules.map(ruleKey).join(' ')}`;
+
+function Line({ line, before }: { line: DiffLine; before: DiffLine | undefined }) {
   const words = useWords(workloadWords);
   return (
-    <div role="row" className={styles['line']} data-op={line.op}>
+    <div role="row" className={styles['line']} data-op={line.op} data-again={keysOf(line) === keysOf(before) || undefined}>
       <span role="cell" className={styles['number']}>{line.left}</span>
       <span role="cell" className={styles['number']}>{line.right}</span>
       <span className={styles['sign']} aria-hidden="true">{signs[line.op]}</span>

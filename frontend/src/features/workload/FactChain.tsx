@@ -4,7 +4,7 @@ import { Age } from '@/shared/ui/Age';
 import { StateMark } from '@/shared/ui/StateMark';
 import styles from './FactChain.module.css';
 import { hrefOf } from './links';
-import { sentence } from './sentence';
+import { cutAt, sentence } from './sentence';
 import { factTones } from './state';
 import type { Fact } from './types';
 import { workloadWords } from './words';
@@ -17,13 +17,15 @@ export function FactChain({ facts }: { facts: Fact[] }) {
     <ol className={styles['chain']}>
       {facts.map((fact, index) => {
         const href = hrefOf(fact.link);
+        const text = sentence(words, fact);
+        const [before, name, after] = cutAt(text, href ? namesIn(fact) : []);
         return (
           // Facts have no name of their own, and their order is what they say.
           <li key={index} className={styles['fact']} data-level={fact.level}>
             <span className={styles['mark']}><StateMark tone={factTones[fact.level]} /><span className="hidden">{words.levels[fact.level]}: </span></span>
             <span className={styles['text']}>
-              {sentence(words, fact)}
-              {href && fact.link && <> <Link href={href} className={styles['link']}>{fact.link.kind} {fact.link.kind === 'Work' ? '' : fact.link.name}</Link></>}
+              {before}{href && name && <Link href={href}>{name}</Link>}{after}
+              {href && !name && fact.link && <> <Link href={href} className={styles['link']}>{fact.link.kind} {fact.link.name}</Link></>}
             </span>
             <span className={styles['at']}>{fact.at && <Age at={fact.at} />}</span>
           </li>
@@ -31,4 +33,11 @@ export function FactChain({ facts }: { facts: Fact[] }) {
       })}
     </ol>
   );
+}
+
+/** What a fact may call the object that it links to. */
+function namesIn({ link, params }: Fact): (string | undefined)[] {
+  if (!link) return [];
+  const full = [link.namespace, link.name].filter(Boolean).join('/');
+  return [`${link.kind} ${full}`, full, params?.['cluster'] === undefined ? undefined : String(params['cluster']), link.name];
 }

@@ -5,7 +5,7 @@ import { StateMark } from '@/shared/ui/StateMark';
 import styles from './HopPanel.module.css';
 import type { Hop } from './layout';
 import { hrefOf } from './links';
-import { reworded } from './sentence';
+import { aboutCluster } from './sentence';
 import { hopTones } from './state';
 import { workloadWords } from './words';
 
@@ -19,15 +19,15 @@ export function HopPanel({ hop, broken }: { hop: Hop; broken: boolean }) {
   const details = Object.entries(hop.detail ?? {});
   return (
     <div className={styles['panel']} data-state={hop.state} data-broken={broken || undefined} role="status" aria-live="polite">
-      <p className={styles['title']}>
+      <div className={styles['title']}>
         {broken && <span className="dim small">{words.brokenAt}</span>}
         <StateMark tone={hopTones[hop.state]}>{words.hopStates[hop.state]}</StateMark>
         <span>
           {words.hops[hop.kind]} {hop.folded ? words.foldedHop(hop.folded.length) : <span className={styles['name']}>{href ? <Link href={href}>{text}</Link> : text}</span>}
         </span>
         {hop.cluster && <span><span className="dim">{words.cluster}</span> <Link href={paths.cluster(hop.cluster)}>{hop.cluster}</Link></span>}
-      </p>
-      {hop.reason && <p className={styles['reason']}>{reworded(words, hop.reason)}</p>}
+      </div>
+      {hop.reason && <p className={styles['reason']}>{aboutCluster(words, hop.reason, hop.cluster)}</p>}
       {hop.folded && <p className="dim">{words.foldedText(hop.folded.length)} {hop.folded.slice(0, named).join(', ')}{hop.folded.length > named && ` ${words.moreDots(hop.folded.length - named)}`}</p>}
       {details.length > 0 && (
         <dl className={`${styles['details']} small`}>

@@ -1,20 +1,25 @@
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Facts } from '@/shared/ui/Facts';
+import { More } from '@/shared/ui/More';
 import { type Column, Rows } from '@/shared/ui/Rows';
 import { Section } from '@/shared/ui/Section';
 import { StateMark, type Tone } from '@/shared/ui/StateMark';
 import { FactChain } from './FactChain';
 import styles from './OverviewTab.module.css';
-import { reworded } from './sentence';
+import { Replicas } from './Replicas';
+import { aboutCluster } from './sentence';
 import { placedTones, worstFirst } from './state';
 import type { Health, PlacedCluster, WorkloadCondition, WorkloadDetail } from './types';
 import { workloadWords } from './words';
 
 const healthTones: Record<Health, Tone> = { Healthy: 'ok', Unhealthy: 'warn', Unknown: 'unknown' };
+
+/** How many clusters are added at a time. */
+const step = 20;
 
 /** Why the workload stands as it does, where it is, and what it is. */
 export function OverviewTab({ detail }: { detail: WorkloadDetail }) {
@@ -55,11 +60,17 @@ function ClusterTable({ clusters }: { clusters: PlacedCluster[] }) {
   const columns = useMemo<Column<PlacedCluster>[]>(() => [
     { key: 'name', label: words.cluster, card: 'title', cell: (cluster) => <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link> },
     { key: 'state', label: words.state, card: 'corner', cell: (cluster) => <StateMark tone={placedTones[cluster.state]}>{words.placedStates[cluster.state]}</StateMark> },
-    { key: 'replicas', label: words.replicas, right: true, cell: (cluster) => (cluster.replicas === undefined ? <span className="dim">–</span> : <span title={words.replicasHint(cluster.ready ?? 0, cluster.replicas)}>{cluster.ready ?? 0}/{cluster.replicas}</span>) },
+    { key: 'replicas', label: words.replicas, right: true, cell: (cluster) => <Replicas of={cluster.replicas === undefined ? undefined : { wanted: cluster.replicas, ready: cluster.ready ?? 0 }} /> },
     { key: 'applied', label: words.applied, cell: (cluster) => <StateMark tone={cluster.applied ? 'ok' : 'idle'} plain>{cluster.applied ? words.applied : words.notApplied}</StateMark> },
     { key: 'health', label: words.health, cell: (cluster) => <StateMark tone={healthTones[cluster.health]} plain>{words.healthWords[cluster.health]}</StateMark> },
   ], [words]);
   const rows = useMemo(() => worstFirst(clusters), [clusters]);
+  const [most, setMost] = useState(step);
   if (rows.length === 0) return <p className="dim">{words.noPlaces}</p>;
-  return <Rows caption={words.clusters} columns={columns} rows={rows} rowKey={(cluster) => cluster.name} note={(cluster) => (cluster.message ? reworded(words, cluster.message) : null)} />;
+  return (
+    <div>
+      <Rows caption={words.clusters} columns={columns} rows={rows.slice(0, most)} rowKey={(cluster) => cluster.name} note={(cluster) => (cluster.message ? aboutCluster(words, cluster.message, cluster.name) : null)} />
+      {rows.length > step && <More shown={Math.min(most, rows.length)} total={rows.length} hasMore={most < rows.length} loading={false} onMore={() => setMost(most + step)} />}
+    </div>
+  );
 }

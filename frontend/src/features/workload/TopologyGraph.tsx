@@ -4,21 +4,23 @@ import IconFocus2 from '@tabler/icons-react/dist/esm/icons/IconFocus2.mjs';
 import IconMaximize from '@tabler/icons-react/dist/esm/icons/IconMaximize.mjs';
 import IconMinus from '@tabler/icons-react/dist/esm/icons/IconMinus.mjs';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { type Edge, Handle, type Node, type NodeProps, Panel, Position, ReactFlow, type ReactFlowInstance, useReactFlow } from '@xyflow/react';
+import { type BuiltInEdge, Handle, type Node, type NodeProps, Panel, Position, ReactFlow, type ReactFlowInstance, useReactFlow } from '@xyflow/react';
 import { type ComponentType, memo, useMemo } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
 import { StateMark } from '@/shared/ui/StateMark';
 import { type Hop, type Placed, size } from './layout';
-import { reworded } from './sentence';
+import { aboutCluster } from './sentence';
 import { hopTones } from './state';
 import styles from './TopologyGraph.module.css';
 import { workloadWords } from './words';
 
 type HopNode = Node<{ hop: Hop; broken: boolean; chosen: boolean }, 'hop'>;
+type Flow = ReactFlowInstance<HopNode, BuiltInEdge>;
 
 /** Below this size of a hop its words cannot be read: rather show a part. */
 const readable = 0.75;
 const margin = 24;
+const controls = 56;
 /** From so many hops on, only those in sight are drawn. */
 const manyHops = 80;
 const nodeTypes = { hop: memo(HopCard) };
@@ -41,17 +43,17 @@ export default function TopologyGraph({ placed, broken, chosen, label, onChoose 
   const nodes = useMemo(() => placed.hops.map((hop): HopNode => ({
     id: hop.id, type: 'hop', position: placed.at[hop.id] ?? { x: 0, y: 0 }, width: size.width, height: size.height, handles,
     data: { hop, broken: hop.id === broken, chosen: hop.id === chosen }, selected: hop.id === chosen,
-    ariaLabel: [words.hops[hop.kind], hop.folded ? words.foldedHop(hop.folded.length) : hop.label, hop.cluster, words.hopStates[hop.state], hop.reason && reworded(words, hop.reason)].filter(Boolean).join(', '),
+    ariaLabel: [words.hops[hop.kind], hop.folded ? words.foldedHop(hop.folded.length) : hop.label, hop.cluster, words.hopStates[hop.state], hop.reason && aboutCluster(words, hop.reason, hop.cluster)].filter(Boolean).join(', '),
   })), [placed, broken, chosen, words]);
   const edges = useMemo(() => {
     const states = new Map(placed.hops.map((hop) => [hop.id, hop.state]));
-    return placed.edges.map((edge): Edge => {
+    return placed.edges.map((edge): BuiltInEdge => {
       const state = states.get(edge.to);
-      return { id: `${edge.from} ${edge.to}`, source: edge.from, target: edge.to, className: state === 'failed' ? styles['cut'] : state === 'missing' || state === 'pending' ? styles['wait'] : undefined };
+      return { id: `${edge.from} ${edge.to}`, type: 'smoothstep', pathOptions: { offset: size.gapX / 3, borderRadius: 6 }, source: edge.from, target: edge.to, className: state === 'failed' ? styles['cut'] : state === 'missing' || state === 'pending' ? styles['wait'] : undefined };
     });
   }, [placed]);
   return (
-    <div className={styles['frame']} style={{ height: `clamp(260px, ${placed.height + 2 * margin + 48}px, max(320px, 62vh))` }}>
+    <div className={styles['frame']} style={{ height: `clamp(220px, ${placed.height + margin + controls}px, max(320px, 62vh))` }}>
       <ReactFlow
         aria-label={label} nodes={nodes} edges={edges} nodeTypes={nodeTypes} onInit={(graph) => show(graph, placed, broken)}
         minZoom={0.2} maxZoom={1.5} zoomOnScroll={false} preventScrolling={false} zoomOnDoubleClick={false}
@@ -66,27 +68,31 @@ export default function TopologyGraph({ placed, broken, chosen, label, onChoose 
   );
 }
 
-/** Shows everything while it can be read, else the broken hop, else the beginning. */
-function show(graph: ReactFlowInstance<HopNode>, placed: Placed, broken: string | undefined): void {
+/** Room for the controls below what is shown. */
+const padding = { top: `${margin}px`, left: `${margin}px`, right: `${margin}px`, bottom: `${controls}px` } as const;
+
+/** Shows everything while it can be read; else the beginning, where the broken hop is; in a narrow frame that hop itself. */
+function show(graph: Flow, placed: Placed, broken: string | undefined): void {
   const frame = document.querySelector(`.${styles['frame']}`);
-  const fits = frame ? Math.min((frame.clientWidth - 2 * margin) / placed.width, (frame.clientHeight - 2 * margin) / placed.height) : 1;
-  if (fits >= readable) void graph.fitView({ padding: `${margin}px`, maxZoom: 1 });
-  else if (broken) toHop(graph, placed, broken);
-  else void graph.setViewport({ x: margin, y: margin, zoom: Math.max(readable, Math.min(1, frame ? (frame.clientWidth - 2 * margin) / placed.width : 1)) });
+  const [width, height] = [(frame?.clientWidth ?? placed.width) - 2 * margin, (frame?.clientHeight ?? placed.height) - margin - controls];
+  const zoom = Math.min(1, width / placed.width);
+  if (Math.min(zoom, height / placed.height) >= readable) void graph.fitView({ padding, maxZoom: 1 });
+  else if (zoom < readable && broken) toHop(graph, placed, broken);
+  else void graph.setViewport({ x: margin + Math.max(0, width - placed.width * zoom) / 2, y: margin, zoom: Math.max(readable, zoom) });
 }
 
-function toHop(graph: ReactFlowInstance<HopNode>, placed: Placed, id: string, duration = 0): void {
+function toHop(graph: Flow, placed: Placed, id: string, duration = 0): void {
   const at = placed.at[id];
   if (at) void graph.setCenter(at.x + size.width / 2, at.y + size.height / 2, { zoom: 1, duration });
 }
 
 function Tools({ placed, broken }: { placed: Placed; broken: string | undefined }) {
   const words = useWords(workloadWords);
-  const graph = useReactFlow<HopNode>();
+  const graph = useReactFlow<HopNode, BuiltInEdge>();
   return (
-    <Panel position="top-right" className={styles['tools']} role="group" aria-label={words.controls}>
+    <Panel position="bottom-left" className={styles['tools']} role="group" aria-label={words.controls}>
       {broken && <Tool label={words.toBroken} icon={IconFocus2} onClick={() => toHop(graph, placed, broken, 120)} />}
-      <Tool label={words.fit} icon={IconMaximize} onClick={() => void graph.fitView({ padding: `${margin}px`, maxZoom: 1, duration: 120 })} />
+      <Tool label={words.fit} icon={IconMaximize} onClick={() => void graph.fitView({ padding, maxZoom: 1, duration: 120 })} />
       <Tool label={words.zoomOut} icon={IconMinus} onClick={() => void graph.zoomOut({ duration: 120 })} />
       <Tool label={words.zoomIn} icon={IconPlus} onClick={() => void graph.zoomIn({ duration: 120 })} />
     </Panel>
@@ -99,7 +105,7 @@ function Tool({ label, icon: Icon, onClick }: { label: string; icon: ComponentTy
 
 function HopCard({ data: { hop, broken, chosen } }: NodeProps<HopNode>) {
   const words = useWords(workloadWords);
-  const reason = hop.reason && reworded(words, hop.reason);
+  const reason = hop.reason && aboutCluster(words, hop.reason, hop.cluster);
   const label = hop.folded ? words.foldedHop(hop.folded.length) : hop.label;
   return (
     <div className={styles['hop']} data-state={hop.state} data-broken={broken || undefined} data-chosen={chosen || undefined} data-folded={hop.folded ? true : undefined} title={[label, reason].filter(Boolean).join('\n')}>

@@ -1,11 +1,11 @@
-import { lazy, Suspense, useMemo } from 'react';
+import { lazy, Suspense, useMemo, useState } from 'react';
 import { useNarrow } from '@/shared/hooks/useNarrow';
 import { useWords } from '@/shared/hooks/useWords';
 import { Choice } from '@/shared/ui/Choice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { StateMark } from '@/shared/ui/StateMark';
 import { HopPanel } from './HopPanel';
-import { fold, layout } from './layout';
+import { clusterOrder, fold, layout } from './layout';
 import styles from './TopologyTab.module.css';
 import { TopologyTree } from './TopologyTree';
 import type { WorkloadDetail } from './types';
@@ -26,7 +26,9 @@ export function TopologyTab({ detail: { topology, row }, view, hop, onChange }: 
   const words = useWords(workloadWords);
   const narrow = useNarrow();
   const shown = view === 'graph' || view === 'table' ? view : narrow ? 'table' : 'graph';
-  const placed = useMemo(() => layout(fold(topology)), [topology]);
+  // The order stays while one looks: a state that changes must not move what is being read.
+  const [order] = useState(() => clusterOrder(topology));
+  const placed = useMemo(() => layout(fold(topology), order), [topology, order]);
   const known = topology.nodes.some((node) => node.id === hop) || placed.hops.some((one) => one.id === hop);
   const chosen = known ? hop : topology.broken;
   const panel = placed.hops.find((one) => one.id === chosen) ?? topology.nodes.find((node) => node.id === chosen);
@@ -41,7 +43,7 @@ export function TopologyTab({ detail: { topology, row }, view, hop, onChange }: 
       {panel && <HopPanel hop={panel} broken={panel.id === topology.broken} />}
       {shown === 'graph'
         ? <Suspense fallback={<div className={styles['graph']}><Placeholder rows={6} /></div>}><TopologyGraph placed={placed} broken={topology.broken} chosen={chosen} label={words.graphLabel(row.name)} onChoose={choose} /></Suspense>
-        : <TopologyTree topology={topology} chosen={chosen} onChoose={choose} />}
+        : <TopologyTree topology={topology} order={order} chosen={chosen} onChoose={choose} />}
     </div>
   );
 }

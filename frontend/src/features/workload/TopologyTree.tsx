@@ -2,29 +2,37 @@ import { type CSSProperties, type KeyboardEvent, useMemo, useRef, useState } fro
 import { Link } from 'wouter';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { More } from '@/shared/ui/More';
 import { StateMark } from '@/shared/ui/StateMark';
-import { reworded } from './sentence';
+import { aboutCluster } from './sentence';
 import { hopTones } from './state';
 import styles from './TopologyTree.module.css';
 import { closedAtFirst, openRows, treeRows } from './tree';
 import type { Topology } from './types';
 import { workloadWords } from './words';
 
+/** How many rows are added at a time. */
+const step = 100;
+
 interface TopologyTreeProps {
   topology: Topology;
+  /** Which clusters come first. */
+  order: readonly string[];
   chosen: string | undefined;
   onChoose: (id: string) => void;
 }
 
 /** The topology as a tree table: arrows move, open and close; Enter chooses. */
-export function TopologyTree({ topology, chosen, onChoose }: TopologyTreeProps) {
+export function TopologyTree({ topology, order, chosen, onChoose }: TopologyTreeProps) {
   const words = useWords(workloadWords);
-  const rows = useMemo(() => treeRows(topology), [topology]);
+  const rows = useMemo(() => treeRows(topology, order), [topology, order]);
   // What the reader opened and closed stays so when a state changes.
   const [closed, setClosed] = useState(() => closedAtFirst(rows, topology.broken));
   const [focused, setFocused] = useState(chosen);
   const body = useRef<HTMLTableSectionElement>(null);
-  const open = openRows(rows, closed);
+  const [most, setMost] = useState(step);
+  const all = openRows(rows, closed);
+  const open = all.slice(0, most);
   const current = open.some((row) => row.node.id === focused) ? focused : open[0]?.node.id;
 
   const toggle = (id: string, close: boolean) => setClosed((before) => {
@@ -86,12 +94,13 @@ export function TopologyTree({ topology, chosen, onChoose }: TopologyTreeProps) 
                 </td>
                 <td role="gridcell">{node.cluster ? <Link href={paths.cluster(node.cluster)} tabIndex={-1} onClick={(event) => event.stopPropagation()}>{node.cluster}</Link> : <span className="dim">{words.theHub}</span>}</td>
                 <td role="gridcell" className={styles['state']}><StateMark tone={hopTones[node.state]}>{words.hopStates[node.state]}</StateMark></td>
-                <td role="gridcell" className={styles['reason']}>{node.reason && reworded(words, node.reason)}</td>
+                <td role="gridcell" className={styles['reason']}>{node.reason && aboutCluster(words, node.reason, node.cluster)}</td>
               </tr>
             );
           })}
         </tbody>
       </table>
+      {all.length > step && <More shown={open.length} total={all.length} hasMore={open.length < all.length} loading={false} onMore={() => setMost(most + step)} />}
     </div>
   );
 }

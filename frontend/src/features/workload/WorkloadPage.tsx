@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
@@ -31,6 +31,10 @@ export default function WorkloadPage({ group, version, kind, namespace, name }: 
   useFollow(topicOf(key));
   const query = useQuery(workloadDetail(key));
   const tab = tabs.find((one) => one === search.get('tab')) ?? 'overview';
+
+  const loaded = query.data !== undefined;
+  // On a phone the chosen tab may stand outside of the bar.
+  useEffect(() => { document.getElementById(`workload-tab-${tab}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [tab, loaded]);
 
   if (query.data && !seen) setSeen(true);
   if (query.error instanceof ApiError && query.error.status === 404) {

@@ -79,6 +79,8 @@ it('marks the part of a line that differs', () => {
   const [del, add] = diff({ yaml: '  image: nginx:1.19.0\n', changes: [] }, { yaml: '  image: nginx:1.20.0\n', changes: [] });
   expect(del?.text.slice(...(del.part ?? []))).toBe('19');
   expect(add?.text.slice(...(add.part ?? []))).toBe('20');
+  const [, moved] = diff({ yaml: '- image: a:1\n', changes: [] }, { yaml: '- args: x\n  image: b:1\n', changes: [] });
+  expect(moved?.part).toBeUndefined();
   const whole = diff({ yaml: '  a: b\n', changes: [] }, { yaml: '  zz: yy\n', changes: [] });
   expect(whole.map((line) => line.part)).toEqual([undefined, undefined]);
 });

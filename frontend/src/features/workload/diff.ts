@@ -68,11 +68,12 @@ function pair(dels: DiffLine[], adds: DiffLine[], pointers: { left: string[]; ri
     const place = pointers.left[(del.left ?? 0) - 1];
     const add = dels.length === adds.length ? adds[index] : adds.find((one) => !one.part && pointers.right[(one.right ?? 0) - 1] === place);
     if (!add) continue;
-    const [head, tail] = commonEnds(del.text, add.text);
-    // Two lines with hardly anything in common are marked whole.
-    if (head + tail <= del.text.length - del.text.trimStart().length) continue;
-    del.part = [head, del.text.length - tail];
-    add.part = [head, add.text.length - tail];
+    const [from, to] = [del, add].map((line) => /^[\s-]*/.exec(line.text)?.[0].length ?? 0) as [number, number];
+    const [head, tail] = commonEnds(del.text.slice(from), add.text.slice(to));
+    // Two lines with nothing in common are marked whole.
+    if (head + tail === 0) continue;
+    del.part = [from + head, del.text.length - tail];
+    add.part = [to + head, add.text.length - tail];
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fold, layout, size, worstOf } from './layout';
+import { clusterOrder, fold, layout, size, worstOf } from './layout';
 import type { NodeState, Topology, TopologyNode } from './types';
 
 /** One policy, template and binding, and a chain of work, object and pods in each cluster. */
@@ -37,6 +37,17 @@ describe('layout', () => {
     expect(places).toHaveLength(given.nodes.length);
     for (const [i, a] of places.entries()) for (const b of places.slice(i + 1)) expect(a.x !== b.x || Math.abs(a.y - b.y) >= step).toBe(true);
     for (const place of places) expect(place.x >= 0 && place.x + size.width <= width && place.y >= 0 && place.y + size.height <= height).toBe(true);
+  });
+
+  it('begins with what needs a look, and with where it comes from', () => {
+    const names = Array.from({ length: 40 }, (_, i): [string, NodeState] => [`c${i}`, i === 33 ? 'failed' : i === 20 ? 'progressing' : 'ok']);
+    const given = topology(names);
+    const order = clusterOrder(given);
+    expect(order.slice(0, 3)).toEqual(['c33', 'c20', 'c0']);
+    const { at } = layout({ hops: given.nodes, edges: given.edges }, order);
+    expect(at['w-c33']?.y).toBe(0);
+    expect(at['w-c20']?.y).toBe(step);
+    expect(at['b']?.y).toBe(2 * step);
   });
 
   it('leaves no room for hops that are not there', () => {

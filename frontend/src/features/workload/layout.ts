@@ -1,4 +1,4 @@
-/** Where the hops of a topology stand: a column a kind, a row a cluster, whoever leads to several in the middle of them. */
+/** Where the hops of a topology stand: a column a kind, a row a cluster, whoever leads to several in the middle of the first of them. */
 import { groupBy } from './group';
 import type { NodeKind, NodeState, Topology, TopologyNode } from './types';
 
@@ -22,6 +22,9 @@ export interface Placed extends Graph {
   height: number;
 }
 
+/** How many rows below its first follower a hop stands at most: the beginning of a long graph shows where it comes from. */
+const reach = 2;
+
 /** Which state to name when several stand for one. */
 const worst: readonly NodeState[] = ['failed', 'missing', 'pending', 'progressing', 'ok'];
 
@@ -29,11 +32,31 @@ export function worstOf(states: readonly NodeState[]): NodeState {
   return worst.find((state) => states.includes(state)) ?? 'ok';
 }
 
-/** Lays the graph out in columns, without any that would be empty. */
-export function layout(graph: Graph): Placed {
+/** The clusters that need a look first, the broken one before all; the others by name. */
+export function clusterOrder(topology: Topology): string[] {
+  const ranks = new Map<string, number>();
+  for (const node of topology.nodes) {
+    if (!node.cluster) continue;
+    const rank = node.id === topology.broken ? -1 : worst.indexOf(node.state);
+    ranks.set(node.cluster, Math.min(rank, ranks.get(node.cluster) ?? rank));
+  }
+  return [...ranks].toSorted(([a, x], [b, y]) => x - y || a.localeCompare(b)).map(([name]) => name);
+}
+
+/** Puts hops of clusters into the order given; before them those of the hub, behind them those it does not name, and last those drawn as one. */
+export function byOrder(order: readonly string[]): (a: Hop | undefined, b: Hop | undefined) => number {
+  const places = new Map(order.map((name, index) => [name, index]));
+  const place = (hop: Hop | undefined) => (hop?.folded ? Infinity : hop?.cluster ? places.get(hop.cluster) ?? order.length : -1);
+  return (a, b) => (place(a) === place(b) ? 0 : place(a) - place(b));
+}
+
+/** Lays the graph out in columns, without any that would be empty, the clusters in the order given. */
+export function layout(graph: Graph, order: readonly string[] = []): Placed {
   const used = columns.filter((kind) => graph.hops.some((hop) => hop.kind === kind));
-  const next = new Map<string, string[]>();
-  for (const edge of graph.edges) next.set(edge.from, [...(next.get(edge.from) ?? []), edge.to]);
+  const hops = new Map(graph.hops.map((hop) => [hop.id, hop]));
+  const compare = byOrder(order);
+  const edges = graph.edges.toSorted((a, b) => compare(hops.get(a.to), hops.get(b.to)));
+  const next = groupBy(edges, (edge) => edge.from);
   const rows = new Map<string, number>();
   let free = 0;
 
@@ -41,13 +64,14 @@ export function layout(graph: Graph): Placed {
     const known = rows.get(id);
     if (known !== undefined) return known;
     rows.set(id, free); // for graphs that go round
-    const inner = (next.get(id) ?? []).filter((one) => !rows.has(one)).map(place);
-    const row = inner.length > 0 ? ((inner[0] ?? 0) + (inner.at(-1) ?? 0)) / 2 : free++;
+    const inner = (next.get(id) ?? []).filter((edge) => !rows.has(edge.to)).map((edge) => place(edge.to));
+    const [first = 0, last = first] = [inner[0], inner.at(-1)];
+    const row = inner.length > 0 ? Math.min((first + last) / 2, first + reach) : free++;
     rows.set(id, row);
     return row;
   };
   const reached = new Set(graph.edges.map((edge) => edge.to));
-  const ordered = graph.hops.toSorted((a, b) => columns.indexOf(a.kind) - columns.indexOf(b.kind));
+  const ordered = graph.hops.toSorted((a, b) => columns.indexOf(a.kind) - columns.indexOf(b.kind) || compare(a, b));
   for (const hop of ordered) if (!reached.has(hop.id)) place(hop.id);
   for (const hop of ordered) place(hop.id);
   spread(ordered, rows);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fill, reworded, sentence } from './sentence';
+import { aboutCluster, cutAt, fill, reworded, sentence } from './sentence';
 import { en } from './words.en';
 import { zh } from './words.zh';
 
@@ -26,7 +26,18 @@ it('knows a sentence by its English text, the most exact one first', () => {
     const params = Object.fromEntries(places(text).map((name) => [name, `<${name}>`]));
     expect(reworded(zh, fill(text, params) ?? ''), code).toBe(fill(zh.facts[code], params));
   }
-  expect(reworded(zh, 'edge-7: admission webhook "x" denied the request: no (really).')).toBe('edge-7 拒绝了它：admission webhook "x" denied the request: no (really).');
+  expect(reworded(zh, 'edge-7: admission webhook "x" denied the request: no (really).')).toBe('edge-7：admission webhook "x" denied the request: no (really).');
   expect(reworded(zh, 'Free text')).toBe('Free text');
   expect(reworded(en, 'edge-7: the object has not been applied yet.')).toBe('edge-7: the object has not been applied yet.');
+});
+
+it('does not name a cluster twice', () => {
+  expect(aboutCluster(en, 'edge-7: sending is suspended.', 'edge-7')).toBe('sending is suspended.');
+  expect(aboutCluster(zh, 'edge-7: sending is suspended.', 'edge-7')).toBe('下发已暂停。');
+  expect(aboutCluster(en, 'edge-70: sending is suspended.', 'edge-7')).toBe('edge-70: sending is suspended.');
+});
+
+it('finds the name that a sentence leads to', () => {
+  expect(cutAt('PropagationPolicy a/b holds it.', ['PropagationPolicy a/b', 'b'])).toEqual(['', 'PropagationPolicy a/b', ' holds it.']);
+  expect(cutAt('It waits.', ['x', undefined])).toEqual(['It waits.', '', '']);
 });

@@ -48,3 +48,18 @@ export function reworded(words: WorkloadWords, text: string): string {
   }
   return text;
 }
+
+/** A sentence about a cluster where the cluster is named already. */
+export function aboutCluster(words: WorkloadWords, text: string, cluster: string | undefined): string {
+  const said = reworded(words, text);
+  return cluster && (said.startsWith(`${cluster}: `) || said.startsWith(`${cluster}：`)) ? said.slice(cluster.length + 1).trimStart() : said;
+}
+
+/** A sentence cut where it names what it leads to: before, the name, after. Without the name in it the name is empty. */
+export function cutAt(text: string, names: readonly (string | undefined)[]): [before: string, name: string, after: string] {
+  for (const name of names) {
+    const at = name ? text.indexOf(name) : -1;
+    if (name && at >= 0) return [text.slice(0, at), name, text.slice(at + name.length)];
+  }
+  return [text, '', ''];
+}

@@ -23,6 +23,10 @@ it('lists every hop once, under what leads to it', () => {
   expect(above(rows, undefined)).toEqual([]);
 });
 
+it('puts the clusters into the order given, those it does not name behind', () => {
+  expect(treeRows(chain(['a', 'b', 'c']), ['c', 'b']).filter((row) => row.level === 4).map((row) => row.node.cluster)).toEqual(['c', 'b', 'a']);
+});
+
 it('closes of a long one what is well, and never the way to the broken hop', () => {
   const names = Array.from({ length: 40 }, (_, i) => `c${i}`);
   const rows = treeRows(chain(names, 'c7'));

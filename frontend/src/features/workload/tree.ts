@@ -1,6 +1,6 @@
 /** The topology as a table: its hops one under another, each with its depth. */
 import { groupBy } from './group';
-import { columns } from './layout';
+import { byOrder, columns } from './layout';
 import type { Topology, TopologyNode } from './types';
 
 export interface TreeRow {
@@ -11,10 +11,11 @@ export interface TreeRow {
   children: number;
 }
 
-/** Every hop once, under the first hop that leads to it. */
-export function treeRows(topology: Topology): TreeRow[] {
+/** Every hop once, under the first hop that leads to it, the clusters in the order given. */
+export function treeRows(topology: Topology, order: readonly string[] = []): TreeRow[] {
   const nodes = new Map(topology.nodes.map((node) => [node.id, node]));
-  const next = groupBy(topology.edges.filter((edge) => nodes.has(edge.from) && nodes.has(edge.to)), (edge) => edge.from);
+  const compare = byOrder(order);
+  const next = groupBy(topology.edges.filter((edge) => nodes.has(edge.from) && nodes.has(edge.to)).toSorted((a, b) => compare(nodes.get(a.to), nodes.get(b.to))), (edge) => edge.from);
   const reached = new Set(topology.edges.filter((edge) => nodes.has(edge.from)).map((edge) => edge.to));
   const rows: TreeRow[] = [];
   const seen = new Set<string>();

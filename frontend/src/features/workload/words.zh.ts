@@ -144,7 +144,7 @@ export const zh: WorkloadWords = {
     'work.missing': '{cluster}：尚未生成 Work。',
     'work.pending': '{cluster}：对象尚未应用。',
     'work.suspended': '{cluster}：下发已暂停。',
-    'work.failed': '{cluster} 拒绝了它：{message}',
+    'work.failed': '{cluster}：{message}',
     'work.conflict': '{cluster}：那里已有同名对象，且不由中心管理。',
     'work.going': '{cluster}：正在撤走对象。',
     'member.gone': '{cluster} 已不存在。',

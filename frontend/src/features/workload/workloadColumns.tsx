@@ -6,6 +6,7 @@ import { Age } from '@/shared/ui/Age';
 import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
 import { ClusterDots } from './ClusterDots';
+import { Replicas } from './Replicas';
 import { reworded, sentence } from './sentence';
 import { reasonsOf, tones } from './state';
 import type { WorkloadRow } from './types';
@@ -19,8 +20,8 @@ export function useWorkloadColumns(): Column<WorkloadRow>[] {
   return useMemo(() => [
     { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <NameCell row={row} /> },
     { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
-    { key: 'clusters', label: words.clusters, sortable: true, cell: (row) => <ClusterDots clusters={row.clusters} /> },
-    { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <ReplicasCell row={row} words={words} /> },
+    { key: 'clusters', label: words.clusters, sortable: true, card: 'text', cell: (row) => <ClusterDots clusters={row.clusters} /> },
+    { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <Replicas of={row.replicas} /> },
     { key: 'images', label: words.images, cell: (row) => <Images images={row.images} words={words} /> },
     { key: 'policy', label: words.policy, sortable: true, minor: true, cell: (row) => <PolicyCell row={row} words={words} /> },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', minor: true, cell: (row) => <Age at={row.createdAt} /> },
@@ -34,12 +35,6 @@ function NameCell({ row }: { row: WorkloadRow }) {
       <span className="dim small">{row.kind}{row.namespace && ` · ${row.namespace}`}</span>
     </span>
   );
-}
-
-export function ReplicasCell({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
-  if (!row.replicas) return <span className="dim">–</span>;
-  const { ready, wanted } = row.replicas;
-  return <span title={words.replicasHint(ready, wanted)}>{ready}/{wanted}</span>;
 }
 
 function Images({ images, words }: { images: string[]; words: WorkloadWords }) {
