@@ -95,7 +95,8 @@ func newBinding(request ctrl.Request) workv1alpha2.Binding {
 
 // place writes the decision into the spec, where it differs, and returns the
 // binding as it then is. No fit empties the clusters; other failures leave them
-// as they are. A quota that refuses the write becomes the decision's failure.
+// as they are. A refusal of the write, by a quota for example, becomes the
+// decision's failure.
 func (r *BindingReconciler) place(ctx context.Context, b workv1alpha2.Binding, decision *Decision) (placed workv1alpha2.Binding, moved bool, err error) {
 	if decision.Failure != nil && decision.Failure.Reason != workv1alpha2.ReasonNoClusterFit {
 		return b, false, nil
@@ -114,11 +115,23 @@ func (r *BindingReconciler) place(ctx context.Context, b workv1alpha2.Binding, d
 		return wanted, moved, nil
 	}
 	r.written.drop(b.GetUID())
-	if apierrors.ReasonForError(err) == workv1alpha2.ReasonQuotaExceeded {
-		decision.Failure = &Failure{Reason: workv1alpha2.ReasonQuotaExceeded, Message: err.Error(), Retry: true}
+	if reason := refusal(err); reason != "" {
+		decision.Failure = &Failure{Reason: reason, Message: "the placement was refused: " + err.Error(), Retry: true}
 		return b, false, nil
 	}
 	return nil, false, fmt.Errorf("place binding %s/%s: %w", b.GetNamespace(), b.GetName(), err)
+}
+
+// refusal is the reason of the condition where the API refused a placement for
+// what it says; empty for other errors.
+func refusal(err error) string {
+	switch {
+	case apierrors.ReasonForError(err) == workv1alpha2.ReasonQuotaExceeded:
+		return workv1alpha2.ReasonQuotaExceeded
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return workv1alpha2.ReasonSchedulerError
+	}
+	return ""
 }
 
 // report writes the outcome into the status, where it differs. Others write the

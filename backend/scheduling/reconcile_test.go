@@ -87,7 +87,8 @@ func (w *wire) of(name string) []string {
 	return list
 }
 
-func (w *wire) allow(name string, reason metav1.StatusReason) {
+// answer refuses the writes to one spec.
+func (w *wire) answer(name string, reason metav1.StatusReason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refuse = map[string]metav1.StatusReason{name: reason}
@@ -216,7 +217,7 @@ func TestReconcile(t *testing.T) {
 		"not ours, until it is":           testOwnership,
 		"rescheduling on demand":          testReschedule,
 		"somebody else writes the status": testRivals,
-		"a quota":                         testQuota,
+		"a refusal":                       testRefusal,
 		"no fit until a label":            testNoFit,
 		"no fit until an API":             testNoFitAPI,
 		"too little room, until there is": testRetry,
@@ -361,13 +362,17 @@ func testRivals(t *testing.T, h *hub) {
 	}
 }
 
-func testQuota(t *testing.T, h *hub) {
-	b := binding("greedy", deployment(1, &policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
-	h.allow("greedy", workv1alpha2.ReasonQuotaExceeded)
-	h.Create(t, b)
-	h.settled(t, b, "QuotaExceeded", "")
-	h.allow("", "")
-	h.settled(t, b, "Success", "member1:1")
+func testRefusal(t *testing.T, h *hub) {
+	for reason, want := range map[metav1.StatusReason]string{
+		workv1alpha2.ReasonQuotaExceeded: "QuotaExceeded", metav1.StatusReasonForbidden: "SchedulerError",
+	} {
+		b := binding("greedy-"+strings.ToLower(want), deployment(1, &policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
+		h.answer(b.Name, reason)
+		h.Create(t, b)
+		h.settled(t, b, want, "")
+		h.answer("", "")
+		h.settled(t, b, "Success", "member1:1")
+	}
 }
 
 func testNoFit(t *testing.T, h *hub) {
