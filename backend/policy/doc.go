@@ -3,8 +3,11 @@
 //
 //   - A policy, binding or Work has a permanent id, a label by which everything made from it is found. It is set on creation and, for
 //     policies, never changes.
+//
 //   - What a policy leaves open is filled in before it is stored; a policy that makes no sense is refused (contract sections 2.2, 2.3).
+//
 //   - The manifests of a Work carry nothing of the cluster they were read from, and name what we own on the member's object.
+//
 //   - An object labelled resourcetemplate.karmada.io/deletion-protected=Always is not deleted.
 //
 //   - Scripts, taints, quotas and rebalancers that make no sense are refused; with the gate FederatedQuotaEnforcement so is a schedule
