@@ -1,10 +1,8 @@
 import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
-import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
@@ -14,7 +12,9 @@ import { diff, type DiffLine, ruleKey, rulesAtWork } from './diff';
 import styles from './DiffTab.module.css';
 import { DiffView } from './DiffView';
 import { overrideDiff, type WorkloadKey } from './queries';
-import type { OverrideChange, WorkloadDetail } from './types';
+import { RuleName } from './RuleName';
+import { reworded } from './sentence';
+import type { WorkloadDetail } from './types';
 import { workloadWords } from './words';
 
 interface DiffTabProps {
@@ -36,6 +36,7 @@ export function DiffTab({ workload, detail: { row }, cluster, against, onChange 
   useFollow('policies');
   const version = JSON.stringify([row.resourceVersion, row.policy, row.clusters.map(({ name, replicas }) => [name, replicas])]);
   const query = useQuery({ ...overrideDiff(workload, chosen, other, version), enabled: chosen !== '' });
+  const refused = query.data?.clusters.filter((one) => one.error) ?? [];
   const lines = useMemo(() => {
     const find = (name: string) => query.data?.clusters.find((one) => one.name === name);
     const right = find(chosen);
@@ -52,16 +53,12 @@ export function DiffTab({ workload, detail: { row }, cluster, against, onChange 
         <NativeSelect label={words.against} data={[{ value: '', label: words.theTemplate }, ...names.filter((name) => name !== chosen)]} value={other} onChange={(event) => onChange({ against: event.target.value || undefined })} />
       </div>
       {query.error && !query.data && <Notice explained={explain.error(query.error)} />}
+      {refused.map((one) => <Notice key={one.name} title={words.cannotRender(one.name)}><p className="wrap">{reworded(words, one.error ?? '')}</p></Notice>)}
       {!lines && !query.error && <Placeholder rows={12} />}
-      {lines && (lines.every((line) => line.op === 'same') ? <Notice tone="info" title={words.diffNone}><p>{words.diffNoneText(chosen)}</p></Notice> : <RuleList lines={lines} />)}
+      {lines && (lines.every((line) => line.op === 'same') ? refused.length === 0 && <Notice tone="info" title={words.diffNone}><p>{words.diffNoneText(chosen)}</p></Notice> : <RuleList lines={lines} />)}
       {lines && <div aria-busy={query.isPlaceholderData}><DiffView key={`${chosen} ${other}`} label={words.diffLabel(leftName, chosen)} lines={lines} /></div>}
     </div>
   );
-}
-
-/** The policy's name as lists show it, with its namespace. */
-export function policyName({ policy }: OverrideChange): string {
-  return policy.namespace ? `${policy.namespace}/${policy.name}` : policy.name;
 }
 
 function RuleList({ lines }: { lines: DiffLine[] }) {
@@ -73,9 +70,7 @@ function RuleList({ lines }: { lines: DiffLine[] }) {
       <ul className={styles['rules']}>
         {rules.map(({ change, lines: n }) => (
           <li key={ruleKey(change)} className={styles['rule']}>
-            <span className="dim">{change.policy.kind}</span>
-            <Link href={paths.policy(change.policy)}>{words.rule(policyName(change), change.rule + 1)}</Link>
-            <code>{change.overrider}</code>
+            <span><RuleName change={change} full /></span>
             <span className="dim small">{words.ruleLines(n)}</span>
           </li>
         ))}

@@ -1,10 +1,8 @@
 import { type ReactNode, useState } from 'react';
-import { Link } from 'wouter';
-import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { type DiffLine, ruleKey, stretches } from './diff';
 import styles from './DiffView.module.css';
-import { policyName } from './DiffTab';
+import { RuleName } from './RuleName';
 import { workloadWords } from './words';
 
 const signs = { same: '', add: '+', del: '−' };
@@ -37,7 +35,7 @@ function Line({ line, before }: { line: DiffLine; before: DiffLine | undefined }
         <span role="cell" className={styles['rules']}>
           {line.rules.length === 0 && <span className="dim" title={words.noRuleHint}>{words.noRule}</span>}
           {[...new Map(line.rules.map((rule) => [ruleKey(rule), rule])).values()].map((rule) => (
-            <span key={ruleKey(rule)}><Link href={paths.policy(rule.policy)} title={rule.policy.kind}>{words.rule(policyName(rule), rule.rule + 1)}</Link> <code className="dim">{rule.overrider}</code></span>
+            <span key={ruleKey(rule)}><RuleName change={rule} /></span>
           ))}
         </span>
       )}

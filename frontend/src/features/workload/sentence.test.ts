@@ -26,7 +26,7 @@ it('knows a sentence by its English text, the most exact one first', () => {
     const params = Object.fromEntries(places(text).map((name) => [name, `<${name}>`]));
     expect(reworded(zh, fill(text, params) ?? ''), code).toBe(fill(zh.facts[code], params));
   }
-  expect(reworded(zh, 'edge-7: admission webhook "x" denied the request: no (really).')).toBe('edge-7：admission webhook "x" denied the request: no (really).');
+  expect(reworded(zh, 'edge-7: admission webhook "x" denied the request: no (really).')).toBe('edge-7：未能应用，admission webhook "x" denied the request: no (really).');
   expect(reworded(zh, 'Free text')).toBe('Free text');
   expect(reworded(en, 'edge-7: the object has not been applied yet.')).toBe('edge-7: the object has not been applied yet.');
 });

@@ -128,7 +128,9 @@ export interface OverrideChange {
   before?: unknown;
   after?: unknown;
   policy: PolicyRef;
+  /** Position in overrideRules, from 0. */
   rule: number;
+  /** The list in the rule, such as imageOverrider; "replicas" for what scheduling by the propagation policy changed. */
   overrider: string;
 }
 
@@ -136,6 +138,8 @@ export interface ClusterManifest {
   name: string;
   yaml: string;
   changes: OverrideChange[];
+  /** Why the cluster cannot get it; the manifest is then as it is without overrides. */
+  error?: string;
 }
 
 export interface OverrideDiff {
