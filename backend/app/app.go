@@ -18,6 +18,7 @@ import (
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/migrations"
 )
 
@@ -37,6 +38,7 @@ type App struct {
 	// What the control plane asks before there is a control plane to answer from.
 	authorizer *cluster.Authorizer
 	admission  *cluster.Admission
+	policies   *policy.Admission
 	hub        atomic.Pointer[hub]
 
 	first         firstRun
@@ -48,7 +50,10 @@ type App struct {
 // database up to date. Start serves. Log lines go to logs.
 func New(config Config, logs io.Writer) (_ *App, err error) {
 	startLogging(logs, config.LogLevel)
-	a := &App{config: config, live: newLive(), authorizer: cluster.NewAuthorizer(), admission: cluster.NewAdmission(), serving: make(chan struct{})}
+	a := &App{
+		config: config, live: newLive(), serving: make(chan struct{}),
+		authorizer: cluster.NewAuthorizer(), admission: cluster.NewAdmission(), policies: policy.NewAdmission(),
+	}
 	if err := config.prepareDataDir(); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane"
-	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/deploy"
 )
@@ -25,7 +24,7 @@ func (a *App) planeOptions() controlplane.Options {
 		Audit:       audit.NewBackend(a.audit),
 		AuditPolicy: audit.Policy{},
 		Authorizers: []authorizer.Authorizer{a.authorizer},
-		Admission:   []controlplane.Admission{a.admission, policy.NewAdmission()},
+		Admission:   []controlplane.Admission{a.admission, a.policies},
 		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link), token.ManifestPath: http.HandlerFunc(a.manifest)},
 		Middleware:  cluster.Observe(lateTokens{a}, lateStages{a}),
 		Proxy:       a.proxy,

@@ -31,6 +31,9 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
 		return nil, fmt.Errorf("add interpreter: %w", err)
 	}
+	if a.config.Gates.FederatedQuotaEnforcement {
+		a.policies.EnforceQuotas(manager.GetCache())
+	}
 	var err error
 	if s.scheduler, err = scheduling.SetupWithManager(manager, scheduling.Deps{Gates: a.config.Gates}); err != nil {
 		return nil, fmt.Errorf("set up scheduler: %w", err)

@@ -22,7 +22,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(
 		newServeCommand(), newInitCommand(), newKubeconfigCommand(), newDemoCommand(),
-		newJoinCommand(), newUnjoinCommand(), newTokenCommand(),
+		newJoinCommand(), newUnjoinCommand(), newTokenCommand(), newInterpretCommand(),
 	)
 	return root
 }

@@ -156,6 +156,96 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Propagation and override policies, filtered, sorted and paged by the hub */
+        get: operations["listPolicies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policies/{resource}/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One policy, whole */
+        get: operations["getPolicy"];
+        /**
+         * Create or change a policy by server-side apply under the user's own rights; for operators
+         * @description 409 with the code stale: somebody wrote it since resourceVersion; read it again and merge. 409 with the code owned: fields belong to other managers; force takes them over. 400 with the code invalid-policy: fields say what is wrong where.
+         */
+        put: operations["applyPolicy"];
+        post?: never;
+        /** Delete a policy; what it propagated stays in the members; for operators */
+        delete: operations["deletePolicy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policies/{resource}/{namespace}/{name}/effect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The objects that a policy is in effect for, and how that goes in each cluster */
+        get: operations["getPolicyEffect"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policies/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a policy, saved or not, would do: templates, clusters chosen and left out, replicas, changed fields */
+        post: operations["previewPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policies/schema/{resource}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The JSON schema of a kind of policy, for editors */
+        get: operations["getPolicySchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/preflight": {
         parameters: {
             query?: never;
@@ -365,6 +455,57 @@ export interface paths {
         head?: never;
         /** Change a user's role or state, or reset the password; ends the user's sessions; for administrators */
         patch: operations["changeUser"];
+        trace?: never;
+    };
+    "/workloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Workloads, filtered, sorted and paged by the hub */
+        get: operations["listWorkloads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workloads/{group}/{version}/{kind}/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One workload in detail: why it is as it is, and its way from policy to pods */
+        get: operations["getWorkload"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workloads/{group}/{version}/{kind}/{namespace}/{name}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The final manifest of clusters, each changed line with the rule that changed it */
+        get: operations["diffWorkload"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
 }
@@ -842,6 +983,43 @@ export interface components {
             pending: number;
             total: number;
         };
+        "draft.Problem": {
+            /** @description Field is a path such as spec.placement.clusterAffinity. */
+            field: string;
+            message: string;
+        };
+        /** @enum {string} */
+        "fact.Code": "policy.holds" | "policy.attached" | "policy.managed-by" | "policy.none" | "policy.coming" | "policy.gone" | "policy.removed" | "template.gone" | "template.going" | "binding.missing" | "schedule.done" | "schedule.pending" | "schedule.suspended" | "schedule.failed" | "schedule.stale" | "schedule.nowhere" | "schedule.filtered" | "schedule.evicting" | "work.missing" | "work.pending" | "work.suspended" | "work.failed" | "work.conflict" | "work.going" | "member.gone" | "member.not-ready" | "health.unready" | "health.unhealthy" | "health.unknown" | "more" | "all.ready" | "all.applied" | "preview.takes" | "preview.holds" | "preview.preempts" | "preview.held" | "preview.beaten" | "preview.no-match" | "preview.releases" | "preview.passes" | "preview.component" | "preview.waits" | "preview.lazy" | "preview.scheduler" | "preview.nowhere" | "preview.changes";
+        "fact.Fact": {
+            at?: string;
+            code: components["schemas"]["fact.Code"];
+            /** @enum {unknown} */
+            level: "ok" | "info" | "warn" | "error";
+            link?: components["schemas"]["fact.ObjectRef"];
+            params?: {
+                [key: string]: string;
+            };
+            /** @description Text says it in English; Code and Params say it for translation. */
+            text: string;
+        };
+        /** @enum {string} */
+        "fact.Level": "ok" | "info" | "warn" | "error";
+        "fact.ObjectRef": {
+            apiVersion?: string;
+            kind: string;
+            name: string;
+            namespace?: string;
+        };
+        "fact.PolicyRef": {
+            kind: string;
+            name: string;
+            namespace?: string;
+            /**
+             * @description Resource is the policy's segment in paths.
+             * @enum {string}
+             */
+            resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+        };
         "fault.Field": {
             field: string;
             message: string;
@@ -881,9 +1059,23 @@ export interface components {
             seq: number;
             total: number;
         };
+        "httpapi.Page-policy_Row": {
+            epoch: string;
+            items: components["schemas"]["policy.Row"][];
+            next?: string;
+            seq: number;
+            total: number;
+        };
         "httpapi.Page-token_Token": {
             epoch: string;
             items: components["schemas"]["token.Token"][];
+            next?: string;
+            seq: number;
+            total: number;
+        };
+        "httpapi.Page-workload_EffectItem": {
+            epoch: string;
+            items: components["schemas"]["workload.EffectItem"][];
             next?: string;
             seq: number;
             total: number;
@@ -901,6 +1093,171 @@ export interface components {
         "live.Ticket": {
             expiresAt: string;
             ticket: string;
+        };
+        "manifest.Change": {
+            after?: unknown;
+            /** @description Before and After are the values there, absent if there was or is none. */
+            before?: unknown;
+            /** @description Line is that of the cluster's YAML, from 1; 0 if the change took it away. */
+            line: number;
+            /**
+             * @description Overrider is the list in the rule, such as imageOverrider; "replicas" for
+             *     what scheduling by the propagation policy changed.
+             */
+            overrider: string;
+            /** @description Path is a JSON pointer. */
+            path: string;
+            policy: components["schemas"]["fact.PolicyRef"];
+            /** @description Rule is the position in overrideRules, from 0. */
+            rule: number;
+        };
+        "policy.Detail": {
+            /** @description Managers are who set fields of it, latest first. */
+            managers: components["schemas"]["policy.Manager"][];
+            /** @description Manifest is the object without managed fields. */
+            manifest: Record<string, never>;
+            row: components["schemas"]["policy.Row"];
+            /** @description YAML is what a person writes of it: without what the hub sets itself. */
+            yaml: string;
+        };
+        "policy.Manager": {
+            at: string;
+            manager: string;
+            /** @enum {string} */
+            operation: "Apply" | "Update";
+        };
+        "policy.Removal": {
+            /** @description Confirm repeats the policy's name. */
+            confirm: string;
+        };
+        "policy.Row": {
+            /** @description Affinity is the rest of the affinity in a few words. */
+            affinity?: string;
+            /** @description Clusters are the names in the affinity. */
+            clusters?: string[];
+            createdAt: string;
+            generation: number;
+            /** @description Kind is as in the manifest, Resource as in paths. */
+            kind: string;
+            /** @description Lazy: a change of it waits for a change of the object. */
+            lazy: boolean;
+            name: string;
+            namespace?: string;
+            priority?: number;
+            removing: boolean;
+            /**
+             * @description Replicas says what happens to the replicas; empty for an override policy.
+             * @enum {string}
+             */
+            replicas: "duplicated" | "divided" | "";
+            /** @enum {string} */
+            resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            resourceVersion: string;
+            /** @description Rules is how many rules an override policy has. */
+            rules?: number;
+            selectors: components["schemas"]["policy.Selector"][];
+            /** @description Suspended: it is not carried out, in some clusters or in all. */
+            suspended: boolean;
+            uid: string;
+        };
+        "policy.Selector": {
+            apiVersion: string;
+            kind: string;
+            /** @description LabelSelector is written as kubectl writes it. */
+            labelSelector?: string;
+            name?: string;
+            namespace?: string;
+        };
+        "policy.Write": {
+            /** @description Force takes fields over from other managers. */
+            force?: boolean;
+            /**
+             * @description ResourceVersion is of the policy that was edited. If it was written since,
+             *     this write is refused as stale.
+             */
+            resourceVersion?: string;
+            /** @description YAML is the whole policy; what it leaves out is taken away. */
+            yaml: string;
+        };
+        /** @enum {string} */
+        "preview.Changed": "new" | "kept" | "more" | "fewer";
+        "preview.Cluster": {
+            /** @enum {unknown} */
+            change: "new" | "kept" | "more" | "fewer";
+            name: string;
+            /** @description Now is how many replicas it has now; absent if it has none or is new. */
+            now?: number;
+            replicas?: number;
+        };
+        "preview.Draft": {
+            /** @description Limit bounds the objects to look at, 1 to 50; 0 is 10. */
+            limit?: number;
+            /** @description Templates are the objects to look at; empty: those that it matches. */
+            templates?: components["schemas"]["fact.ObjectRef"][];
+            /** @description YAML is the policy, of any of the four kinds. */
+            yaml: string;
+        };
+        "preview.Exclusion": {
+            filter: string;
+            name: string;
+            reason: string;
+        };
+        "preview.Failure": {
+            /** @description Available is how many replicas the clusters that fit could run together. */
+            available?: number;
+            message: string;
+            reason: string;
+        };
+        "preview.Item": {
+            apiVersion: string;
+            chosen: components["schemas"]["preview.Cluster"][];
+            /** @description Current is the policy that holds it now. */
+            current?: components["schemas"]["fact.PolicyRef"];
+            excluded: components["schemas"]["preview.Exclusion"][];
+            failure?: components["schemas"]["preview.Failure"];
+            kind: string;
+            leaves: components["schemas"]["preview.Leave"][];
+            name: string;
+            namespace?: string;
+            /**
+             * @description Overrides are those of the clusters that it goes to now, for an override
+             *     policy.
+             */
+            overrides?: components["schemas"]["preview.Override"][];
+            replicas?: number;
+            takes: boolean;
+            /**
+             * @description Why says why it would take it or not; WhyCode and WhyParams say it for
+             *     translation.
+             */
+            why: string;
+            whyCode: components["schemas"]["fact.Code"];
+            whyParams?: {
+                [key: string]: string;
+            };
+        };
+        "preview.Leave": {
+            name: string;
+            replicas?: number;
+        };
+        "preview.Override": {
+            changes: components["schemas"]["manifest.Change"][];
+            cluster: string;
+            /** @description Error says why the cluster would not get it. */
+            error?: string;
+        };
+        "preview.Preview": {
+            clustersTotal: number;
+            problems: components["schemas"]["draft.Problem"][];
+            templates: components["schemas"]["preview.Templates"];
+            tookMillis: number;
+            valid: boolean;
+        };
+        "preview.Templates": {
+            /** @description Hidden is how many of them are of kinds that the actor may not list. */
+            hidden: number;
+            items: components["schemas"]["preview.Item"][];
+            matched: number;
         };
         "token.Commands": {
             /** @description Karmadactl runs the unmodified client's register command. */
@@ -947,6 +1304,180 @@ export interface components {
             usages: string[];
             /** @description UsedBy names the clusters the token has registered, in order of use. */
             usedBy: string[];
+        };
+        "workload.ClusterManifest": {
+            changes: components["schemas"]["manifest.Change"][];
+            /** @description Error says why the cluster cannot get it. */
+            error?: string;
+            name: string;
+            yaml: string;
+        };
+        "workload.Condition": {
+            lastTransitionTime: string;
+            message: string;
+            reason: string;
+            /** @enum {string} */
+            status: "True" | "False" | "Unknown";
+            type: string;
+        };
+        "workload.Counts": {
+            failed: number;
+            ok: number;
+            pending: number;
+            progressing: number;
+            unmanaged: number;
+            unscheduled: number;
+        };
+        "workload.Detail": {
+            /** @description Epoch and Seq say which live message the answer already holds. */
+            epoch?: string;
+            events: components["schemas"]["workload.Event"][];
+            facts: components["schemas"]["fact.Fact"][];
+            fullyApplied?: components["schemas"]["workload.Condition"];
+            row: components["schemas"]["workload.Row"];
+            scheduled?: components["schemas"]["workload.Condition"];
+            seq?: number;
+            topology: components["schemas"]["workload.Topology"];
+            /** @description YAML is the template, without what servers add. */
+            yaml: string;
+        };
+        "workload.Edge": {
+            from: string;
+            to: string;
+        };
+        "workload.EffectCluster": {
+            /** @enum {string} */
+            health: "Healthy" | "Unhealthy" | "Unknown";
+            message?: string;
+            name: string;
+            /** @enum {unknown} */
+            state: "applied" | "failed" | "pending" | "suspended";
+        };
+        "workload.EffectCounts": {
+            applied: number;
+            failed: number;
+            pending: number;
+            suspended: number;
+        };
+        /** @enum {string} */
+        "workload.Effected": "applied" | "failed" | "pending" | "suspended";
+        "workload.EffectItem": {
+            apiVersion: string;
+            clusters: components["schemas"]["workload.EffectCluster"][];
+            id: string;
+            kind: string;
+            name: string;
+            namespace?: string;
+            /**
+             * @description Since is when the object was scheduled by the policy last, or for overrides
+             *     when the last cluster got it.
+             */
+            since?: string;
+        };
+        "workload.EffectPage": {
+            counts: components["schemas"]["workload.EffectCounts"];
+            items: components["schemas"]["httpapi.Page-workload_EffectItem"];
+            /** @description Matched counts the objects on all pages, Counts their clusters. */
+            matched: number;
+        };
+        "workload.Event": {
+            /** @description About is the object, as Kind/name. */
+            about: string;
+            at: string;
+            count: number;
+            message: string;
+            reason: string;
+            type: string;
+        };
+        "workload.Node": {
+            cluster?: string;
+            /** @description Detail holds short facts to show beside the node. */
+            detail?: {
+                [key: string]: string;
+            };
+            /**
+             * @description ID is the kind, with the cluster behind a slash where there is one per
+             *     cluster.
+             */
+            id: string;
+            /** @enum {unknown} */
+            kind: "policy" | "template" | "binding" | "work" | "object" | "pods";
+            label: string;
+            reason?: string;
+            ref?: components["schemas"]["fact.ObjectRef"];
+            /** @enum {unknown} */
+            state: "ok" | "progressing" | "failed" | "pending" | "missing";
+        };
+        /** @enum {string} */
+        "workload.NodeKind": "policy" | "template" | "binding" | "work" | "object" | "pods";
+        /** @enum {string} */
+        "workload.NodeState": "ok" | "progressing" | "failed" | "pending" | "missing";
+        "workload.OverrideDiff": {
+            clusters: components["schemas"]["workload.ClusterManifest"][];
+            /** @description Template is the YAML as it would go without overrides. */
+            template: string;
+        };
+        /** @enum {string} */
+        "workload.Placed": "ok" | "progressing" | "failed" | "pending" | "suspended";
+        "workload.PlacedCluster": {
+            applied: boolean;
+            /** @enum {string} */
+            health: "Healthy" | "Unhealthy" | "Unknown";
+            message?: string;
+            name: string;
+            /** @description Ready is how many of them the cluster reports as ready. */
+            ready?: number;
+            /** @description Replicas is how many the cluster was given. */
+            replicas?: number;
+            /** @enum {unknown} */
+            state: "ok" | "progressing" | "failed" | "pending" | "suspended";
+        };
+        "workload.Replicas": {
+            ready: number;
+            wanted: number;
+        };
+        "workload.Row": {
+            apiVersion: string;
+            binding?: components["schemas"]["fact.ObjectRef"];
+            clusters: components["schemas"]["workload.PlacedCluster"][];
+            createdAt: string;
+            /**
+             * @description ID is group/version/kind/namespace/name, as in paths: "core" for the group
+             *     without a name, "-" for no namespace.
+             */
+            id: string;
+            /** @description Images are those of the template's containers, each once. */
+            images: string[];
+            kind: string;
+            name: string;
+            namespace?: string;
+            policy?: components["schemas"]["fact.PolicyRef"];
+            /** @description Reason says why State is not ok; Code and Params say it for translation. */
+            reason?: string;
+            reasonCode?: components["schemas"]["fact.Code"];
+            reasonParams?: {
+                [key: string]: string;
+            };
+            replicas?: components["schemas"]["workload.Replicas"];
+            resourceVersion: string;
+            /** @enum {unknown} */
+            state: "ok" | "progressing" | "failed" | "pending" | "unscheduled" | "unmanaged";
+        };
+        /** @enum {string} */
+        "workload.State": "failed" | "unscheduled" | "pending" | "progressing" | "ok" | "unmanaged";
+        "workload.Topology": {
+            /** @description Broken is the first hop that does not work. */
+            broken?: string;
+            edges: components["schemas"]["workload.Edge"][];
+            nodes: components["schemas"]["workload.Node"][];
+        };
+        "workload.WorkloadPage": {
+            counts: components["schemas"]["workload.Counts"];
+            epoch: string;
+            items: components["schemas"]["workload.Row"][];
+            next?: string;
+            seq: number;
+            total: number;
         };
     };
     responses: never;
@@ -1331,6 +1862,267 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["live.Ticket"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listPolicies: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description any of these kinds */
+                kind?: ("propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies")[];
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+                /** @description any of these namespaces; - stands for cluster-scoped policies */
+                namespace?: string[];
+                /** @description a part of name, namespace, selected kind or cluster */
+                q?: string;
+                /** @description name, namespace, kind, priority or age; with - in front descending */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Page-policy_Row"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the policy */
+                name: string;
+                /** @description the namespace; - for a cluster-scoped policy */
+                namespace: string;
+                /** @description the kind */
+                resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["policy.Detail"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    applyPolicy: {
+        parameters: {
+            query?: {
+                /** @description judge it, write nothing */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description name of the policy */
+                name: string;
+                /** @description the namespace; - for a cluster-scoped policy */
+                namespace: string;
+                /** @description the kind */
+                resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            };
+            cookie?: never;
+        };
+        /** @description the policy */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["policy.Write"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["policy.Detail"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    deletePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name of the policy */
+                name: string;
+                /** @description the namespace; - for a cluster-scoped policy */
+                namespace: string;
+                /** @description the kind */
+                resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            };
+            cookie?: never;
+        };
+        /** @description the confirmation */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["policy.Removal"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getPolicyEffect: {
+        parameters: {
+            query?: {
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description kind of the policy */
+                resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["workload.EffectPage"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    previewPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description the policy and what to look at */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["preview.Draft"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["preview.Preview"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getPolicySchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the kind */
+                resource: "propagationpolicies" | "clusterpropagationpolicies" | "overridepolicies" | "clusteroverridepolicies";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
                 };
             };
             default: {
@@ -1937,6 +2729,138 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["access.UserCreated"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listWorkloads: {
+        parameters: {
+            query?: {
+                /** @description with the workloads that no policy holds */
+                all?: boolean;
+                /** @description goes to any of these clusters */
+                cluster?: string[];
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description any of these kinds */
+                kind?: string[];
+                /** @description rows a page, 1 to 500 */
+                limit?: number;
+                /** @description any of these namespaces */
+                namespace?: string[];
+                /** @description held by this policy: its name, or resource/namespace/name as in paths */
+                policy?: string;
+                /** @description a part of name, namespace, kind, policy or image */
+                q?: string;
+                /** @description name, namespace, kind, age, state, clusters, replicas or policy; with - in front descending */
+                sort?: string;
+                /** @description any of these states */
+                state?: ("ok" | "progressing" | "failed" | "pending" | "unscheduled" | "unmanaged")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["workload.WorkloadPage"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    getWorkload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description API group; core for the one without a name */
+                group: string;
+                /** @description kind */
+                kind: string;
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description API version */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["workload.Detail"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    diffWorkload: {
+        parameters: {
+            query?: {
+                /** @description one more cluster to compare with */
+                against?: string;
+                /** @description these clusters; without, the first ones */
+                cluster?: string[];
+            };
+            header?: never;
+            path: {
+                /** @description API group; core for the one without a name */
+                group: string;
+                /** @description kind */
+                kind: string;
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description API version */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["workload.OverrideDiff"];
                 };
             };
             default: {
