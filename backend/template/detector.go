@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,9 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/policy"
 )
+
+// conflictRetry is how long a write that met another one waits for the cache.
+const conflictRetry = 20 * time.Millisecond
 
 // detector gives each template its policy and its binding (contract section 8.2).
 // Templates are handled side by side, each by one worker at a time.
@@ -101,6 +105,9 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 			d.giveBack(ref, happened)
 			if overtaken(err) {
 				return ctrl.Result{}, nil // what overtook us comes as an event
+			}
+			if apierrors.IsConflict(err) {
+				return ctrl.Result{RequeueAfter: conflictRetry}, nil
 			}
 			d.troubles.tell(object, err)
 			return ctrl.Result{}, fmt.Errorf("propagate %s: %w", ref, err)
@@ -195,7 +202,7 @@ func (d *detector) release(ctx context.Context, s *detection) error {
 		return err
 	}
 	if b != nil && b.GetDeletionTimestamp() == nil && belongsTo(b, s.object) {
-		if err := d.reclaim(ctx, s.ref, b, Claim{}); err != nil {
+		if err := d.unclaim(ctx, b); err != nil {
 			return err
 		}
 	}

@@ -210,5 +210,5 @@ func (d *detector) canHave(p PolicyObject, o *unstructured.Unstructured) bool {
 		return true
 	}
 	holder := d.policies.holder(claim)
-	return holder == nil || d.gates.PropagationPolicyPreemption && Preempts(p, holder, o)
+	return holder == nil || holder.GetDeletionTimestamp() != nil || d.gates.PropagationPolicyPreemption && Preempts(p, holder, o)
 }

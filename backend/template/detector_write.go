@@ -25,7 +25,7 @@ var errOvertaken = errors.New("the object was replaced")
 // overtaken says whether a write came too late. The event of what came first has
 // the template handled again.
 func overtaken(err error) bool {
-	return errors.Is(err, errOvertaken) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return errors.Is(err, errOvertaken) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // writeClaim makes the template carry a claim and no other, if it does not.
@@ -70,7 +70,7 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 	claim := ClaimOf(s.policy)
 	if bound := b != nil && b.BindingSpec().Placement != nil; !follows(s.policy, s.object, s.change.mark, bound) {
 		if carried, ok := claimOn(b); ok && carried != claim {
-			return d.reclaim(ctx, s.ref, b, Claim{})
+			return d.unclaim(ctx, b)
 		}
 		return nil
 	}
@@ -149,23 +149,24 @@ func (d *detector) update(ctx context.Context, s *detection, b workv1alpha2.Bind
 		}
 		*version = s.version
 	}
-	return d.write(ctx, b, wanted)
+	// Only what is different is stored, and that is ours alone: it needs no lock
+	// against the scheduler and the others who write to the binding.
+	return d.write(ctx, b, wanted, client.MergeFrom(b))
 }
 
-// reclaim writes a claim on a binding in place of the one it carries.
-func (d *detector) reclaim(ctx context.Context, ref Ref, b workv1alpha2.Binding, claim Claim) error {
+// unclaim takes the claim off a binding. It fails with a conflict if the binding
+// has changed: another policy may have it by now.
+func (d *detector) unclaim(ctx context.Context, b workv1alpha2.Binding) error {
 	wanted := b.DeepCopyObject().(workv1alpha2.Binding)
-	claim.Put(wanted)
-	return d.write(ctx, b, wanted)
+	Claim{}.Put(wanted)
+	return d.write(ctx, b, wanted, client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{}))
 }
 
-// write stores what is different in a binding and nothing else, so that it needs
-// no lock against the scheduler and the others who write to it.
-func (d *detector) write(ctx context.Context, b, wanted workv1alpha2.Binding) error {
+func (d *detector) write(ctx context.Context, b, wanted workv1alpha2.Binding, patch client.Patch) error {
 	if equality.Semantic.DeepEqual(b, wanted) {
 		return nil
 	}
-	if err := d.hub.Patch(ctx, wanted, client.MergeFrom(b)); err != nil {
+	if err := d.hub.Patch(ctx, wanted, patch); err != nil {
 		return fmt.Errorf("write binding %s: %w", b.GetName(), err)
 	}
 	d.written.keep(keyOfBinding(wanted), wanted)

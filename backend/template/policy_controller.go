@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,10 +35,11 @@ func (c *policyController) Reconcile(ctx context.Context, request ctrl.Request) 
 	if p.GetDeletionTimestamp() == nil || len(refs) > 0 {
 		return ctrl.Result{}, nil // the last template that is released brings it back
 	}
-	if err := c.letGo(ctx, p); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := c.letGo(ctx, p)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // letGo ends a policy that no template belongs to any more.
@@ -49,9 +51,11 @@ func (c *policyController) letGo(ctx context.Context, p PolicyObject) error {
 			return err
 		}
 		for _, b := range left {
-			of := b.BindingSpec().Resource
-			ref := Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
-			if err := c.reclaim(ctx, ref, c.written.newer(keyOfBinding(b), b), Claim{}); client.IgnoreNotFound(err) != nil {
+			b = c.written.newer(keyOfBinding(b), b)
+			if carried, _ := ClaimIn(b); carried.ID != claim.ID {
+				continue
+			}
+			if err := c.unclaim(ctx, b); client.IgnoreNotFound(err) != nil {
 				return err
 			}
 		}
