@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,7 +40,6 @@ const (
 type Templates interface {
 	Get(ref template.Ref) (*unstructured.Unstructured, bool)
 	Subscribe(changed func(ref template.Ref, old, current *unstructured.Unstructured))
-	Mapper() meta.RESTMapper
 }
 
 // BindingReconciler makes the Works of bindings (contract sections 11.1 to 11.3):

@@ -2,32 +2,37 @@ package propagation_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
-	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
 	"muster.dev/muster/backend/propagation"
+	"muster.dev/muster/backend/template"
 )
 
-// fixture is a hub with this package's controllers and one push member, whose
-// readiness the test sets.
+// fixture is a hub with this package's controllers, one push member m1, and pull
+// members m2 and m3, whose agents the test plays.
 type fixture struct {
 	*kubetest.Hub
 	member *controlplanetest.Member
@@ -36,26 +41,58 @@ type fixture struct {
 func start(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{Hub: kubetest.StartHub(t), member: controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "m1"})}
+	f.installPolicies(t)
 	manager, err := kube.NewManager(f.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	templates, err := template.NewCache(f.Config(), template.CacheOptions{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := manager.Add(templates); err != nil {
+		t.Fatal(err)
+	}
 	members := kube.NewMembers(manager.GetAPIReader(), clock.RealClock{})
-	if err := propagation.SetupWithManager(manager, propagation.Deps{Members: members}); err != nil {
+	if err := propagation.SetupWithManager(manager, propagation.Deps{Members: members, Templates: templates}); err != nil {
 		t.Fatal(err)
 	}
 	f.Run(t, manager)
 	if _, err := cluster.Join(t.Context(), cluster.JoinRequest{Name: "m1", Hub: f.Client, Member: f.member.Config()}); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"m2", "m3"} {
+		f.Create(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}})
+	}
+	f.Await(t, "the templates", func(context.Context) bool { return templates.Synced() })
 	return f
 }
 
-func (f *fixture) setReady(t *testing.T, status metav1.ConditionStatus) {
+// installPolicies installs the kinds that are custom resources in the product too.
+func (f *fixture) installPolicies(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"overridepolicies", "clusteroverridepolicies", "federatedresourcequotas"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "crds", "policy.karmada.io_"+name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(text, &definition); err != nil {
+			t.Fatal(err)
+		}
+		f.Create(t, &definition)
+	}
+	f.Await(t, "policies", func(ctx context.Context) bool {
+		return f.Client.List(ctx, &policyv1alpha1.OverridePolicyList{}) == nil && f.Client.List(ctx, &policyv1alpha1.ClusterOverridePolicyList{}) == nil &&
+			f.Client.List(ctx, &policyv1alpha1.FederatedResourceQuotaList{}) == nil
+	})
+}
+
+func (f *fixture) setReady(t *testing.T, name string, status metav1.ConditionStatus) {
 	t.Helper()
 	f.Await(t, "readiness", func(ctx context.Context) bool {
 		var c clusterv1alpha1.Cluster
-		if f.Client.Get(ctx, client.ObjectKey{Name: "m1"}, &c) != nil {
+		if f.Client.Get(ctx, client.ObjectKey{Name: name}, &c) != nil {
 			return false
 		}
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: status, Reason: "Test"})
@@ -63,54 +100,99 @@ func (f *fixture) setReady(t *testing.T, status metav1.ConditionStatus) {
 	})
 }
 
-func (f *fixture) work(ctx context.Context, name string) *workv1alpha1.Work {
+// space makes the execution space of a cluster.
+func (f *fixture) space(t *testing.T, name string) {
+	t.Helper()
+	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})
+}
+
+func (f *fixture) work(ctx context.Context, cluster, name string) *workv1alpha1.Work {
 	var work workv1alpha1.Work
-	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: "karmada-es-m1", Name: name}, &work); err != nil {
+	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + cluster, Name: name}, &work); err != nil {
 		return nil
 	}
 	return &work
 }
 
-// configMap is a Work with one ConfigMap, marked as the hub's admission marks it.
-func configMap(name, value string) *workv1alpha1.Work {
-	raw, err := json.Marshal(&corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, Labels: map[string]string{apis.ManagedLabel: "true"},
-			Annotations: map[string]string{workv1alpha1.WorkNamespaceAnnotation: "karmada-es-m1", workv1alpha1.WorkNameAnnotation: name},
-		},
-		Data: map[string]string{"key": value},
+// awaitWork waits for a Work.
+func (f *fixture) awaitWork(t *testing.T, cluster, name string) *workv1alpha1.Work {
+	t.Helper()
+	var work *workv1alpha1.Work
+	f.Await(t, "work "+name+" of "+cluster, func(ctx context.Context) bool {
+		work = f.work(ctx, cluster, name)
+		return work != nil
 	})
-	if err != nil {
-		panic(err)
-	}
-	return &workv1alpha1.Work{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: name},
-		Spec:       workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}}},
-	}
+	return work
 }
 
-func (f *fixture) value(ctx context.Context, name string) string {
-	found, err := f.member.Client.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return ""
+// awaitNoWork waits until a Work is gone or going: agents that are not played
+// hold it.
+func (f *fixture) awaitNoWork(t *testing.T, cluster, name string) {
+	t.Helper()
+	f.Await(t, "the end of work "+name+" of "+cluster, func(ctx context.Context) bool {
+		work := f.work(ctx, cluster, name)
+		return work == nil || work.DeletionTimestamp != nil
+	})
+}
+
+// release lets a Work go, as an agent does.
+func (f *fixture) release(t *testing.T, cluster, name string) {
+	t.Helper()
+	f.Await(t, "the release of work "+name, func(ctx context.Context) bool {
+		work := f.work(ctx, cluster, name)
+		if work == nil {
+			return true
+		}
+		work.Finalizers = nil
+		return f.Client.Update(ctx, work) == nil
+	})
+}
+
+// answer reports a Work as applied, as an agent does.
+func (f *fixture) answer(t *testing.T, cluster, name, status string) {
+	t.Helper()
+	f.Await(t, "the answer of "+cluster, func(ctx context.Context) bool {
+		work := f.work(ctx, cluster, name)
+		if work == nil {
+			return false
+		}
+		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful})
+		about := manifestOf(t, work)
+		work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha1.ResourceHealthy, Identifier: workv1alpha1.ResourceIdentifier{
+			Version: about.GroupVersionKind().Version, Kind: about.GetKind(), Namespace: about.GetNamespace(), Name: about.GetName()}}}
+		if status != "" {
+			work.Status.ManifestStatuses[0].Status = &runtime.RawExtension{Raw: []byte(status)}
+		}
+		return f.Client.Status().Update(ctx, work) == nil
+	})
+}
+
+func manifestOf(t *testing.T, work *workv1alpha1.Work) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(work.Spec.Workload.Manifests[0].Raw); err != nil {
+		t.Fatal(err)
 	}
-	return found.Data["key"]
+	return o
 }
 
 func TestPropagation(t *testing.T) {
 	f := start(t)
 	t.Run("rights of the proxy", func(t *testing.T) { testImpersonation(t, f) })
+	f.setReady(t, "m2", metav1.ConditionTrue)
+	f.setReady(t, "m3", metav1.ConditionTrue)
+	t.Run("namespaces", func(t *testing.T) { testNamespaces(t, f) })
+	t.Run("bindings", func(t *testing.T) { testBindings(t, f) })
+	t.Run("quotas", func(t *testing.T) { testQuotas(t, f) })
 }
 
 func testImpersonation(t *testing.T, f *fixture) {
 	const roleWork = "karmada-impersonator-7cbb6bd5c9"
 	// The namespace comes later than the cluster, as it does in the hub.
-	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}})
-	f.Await(t, "the two works", func(ctx context.Context) bool {
-		return f.work(ctx, roleWork) != nil && f.work(ctx, "karmada-impersonator-84f8c8f8c6") != nil
-	})
-	f.setReady(t, metav1.ConditionTrue)
+	f.space(t, "m1")
+	f.awaitWork(t, "m1", roleWork)
+	f.awaitWork(t, "m1", "karmada-impersonator-84f8c8f8c6")
+	f.setReady(t, "m1", metav1.ConditionTrue)
 	rules := func(ctx context.Context, resource string) []string {
 		role, err := f.member.Client.RbacV1().ClusterRoles().Get(ctx, "karmada-impersonator", metav1.GetOptions{})
 		if err != nil {
@@ -139,15 +221,20 @@ func testImpersonation(t *testing.T, f *fixture) {
 	f.Await(t, "the end of jane's rights", func(ctx context.Context) bool { return !slices.Contains(rules(ctx, "users"), "jane") })
 
 	// A client that leaves deletes Works; they must stay away until what they say changes.
-	if err := f.Client.Delete(t.Context(), f.work(t.Context(), roleWork)); err != nil {
+	if err := f.Client.Delete(t.Context(), f.work(t.Context(), "m1", roleWork)); err != nil {
 		t.Fatal(err)
 	}
-	f.Await(t, "the end of the work", func(ctx context.Context) bool { return f.work(ctx, roleWork) == nil && rules(ctx, "groups") == nil })
-	f.setReady(t, metav1.ConditionFalse)
-	f.setReady(t, metav1.ConditionTrue)
-	f.Create(t, configMap("later", "x")) // by the time this one is done, a healing would have been, too
-	f.Await(t, "a later work", func(ctx context.Context) bool { return f.value(ctx, "later") == "x" })
-	if f.work(t.Context(), roleWork) != nil {
+	f.Await(t, "the end of the work", func(ctx context.Context) bool {
+		return f.work(ctx, "m1", roleWork) == nil && rules(ctx, "groups") == nil
+	})
+	f.setReady(t, "m1", metav1.ConditionFalse)
+	f.setReady(t, "m1", metav1.ConditionTrue)
+	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "later"}}) // by the time it is there, a healing would have been, too
+	f.Await(t, "a later namespace", func(ctx context.Context) bool {
+		_, err := f.member.Client.CoreV1().Namespaces().Get(ctx, "later", metav1.GetOptions{})
+		return err == nil
+	})
+	if f.work(t.Context(), "m1", roleWork) != nil {
 		t.Error("the work was made again")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"muster.dev/muster/agent/interpret"
@@ -83,14 +81,8 @@ func setUpNamespaces(m ctrl.Manager, d Deps) error {
 }
 
 func setUpBindings(m ctrl.Manager, d Deps) error {
-	config := rest.CopyConfig(m.GetConfig())
-	config.QPS, config.RateLimiter = -1, nil
-	api, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("client for templates: %w", err)
-	}
 	bindings := newBindingReconciler(m.GetClient(), m.GetAPIReader(), d.Templates, d.Interpreter, m.GetEventRecorder("binding-controller"))
-	status := newStatusReconciler(m.GetClient(), api, d, bindings, m.GetEventRecorder("binding-status-controller"))
+	status := newStatusReconciler(m.GetClient(), d, bindings, m.GetEventRecorder("binding-status-controller"))
 	if err := bindings.setup(m); err != nil {
 		return fmt.Errorf("set up controller binding: %w", err)
 	}

@@ -8,10 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,8 +46,6 @@ type StatusReconciler struct {
 	hub         client.Client
 	templates   Templates
 	interpreter Interpreter
-	mapper      func() meta.RESTMapper
-	dynamic     dynamic.Interface
 	events      events.EventRecorder
 	troubles    *troubles
 	unserved    *unserved
@@ -59,9 +55,9 @@ type StatusReconciler struct {
 	external            *feed
 }
 
-func newStatusReconciler(hub client.Client, api dynamic.Interface, d Deps, bindings *BindingReconciler, recorder events.EventRecorder) *StatusReconciler {
+func newStatusReconciler(hub client.Client, d Deps, bindings *BindingReconciler, recorder events.EventRecorder) *StatusReconciler {
 	r := &StatusReconciler{
-		hub: hub, templates: d.Templates, interpreter: d.Interpreter, mapper: d.Templates.Mapper, dynamic: api, events: recorder,
+		hub: hub, templates: d.Templates, interpreter: d.Interpreter, events: recorder,
 		troubles: newTroubles(), unserved: bindings.unserved, starting: newSettling(clock.RealClock{}), gathering: newSettling(clock.RealClock{}), external: &feed{},
 	}
 	bindings.restate = r.external.add
@@ -205,27 +201,25 @@ func (r *StatusReconciler) aggregate(ctx context.Context, name types.NamespacedN
 	return ctrl.Result{}, err
 }
 
-// writeTemplate writes a template's status, if it differs. A kind without a status
-// subresource keeps its status to itself: writing it would be a change of the
-// template, to be carried to every cluster again.
+// writeTemplate writes a template's status, if it differs, and nothing else of it:
+// the cache does not hold all of a template's metadata, and a PUT of the status
+// would take annotations away. A kind without a status subresource keeps its
+// status to itself: writing it would be a change of the template, to be carried to
+// every cluster again.
 func (r *StatusReconciler) writeTemplate(ctx context.Context, stored, wanted *unstructured.Unstructured) error {
 	if equality.Semantic.DeepEqual(stored.Object["status"], wanted.Object["status"]) {
 		return nil
 	}
-	kind := stored.GroupVersionKind()
-	mapping, err := r.mapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return fmt.Errorf("find resource of %s: %w", kind, err)
+	slim := func(status any) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": stored.GetAPIVersion(), "kind": stored.GetKind()}}
+		o.SetNamespace(stored.GetNamespace())
+		o.SetName(stored.GetName())
+		o.SetResourceVersion(stored.GetResourceVersion())
+		if status != nil {
+			o.Object["status"] = status
+		}
+		return o
 	}
-	resource := dynamic.ResourceInterface(r.dynamic.Resource(mapping.Resource))
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		resource = r.dynamic.Resource(mapping.Resource).Namespace(stored.GetNamespace())
-	}
-	sent := &unstructured.Unstructured{Object: make(map[string]any, len(stored.Object))}
-	for field, value := range stored.Object {
-		sent.Object[field] = value
-	}
-	sent.Object["status"] = wanted.Object["status"]
-	_, err = resource.UpdateStatus(ctx, sent, metav1.UpdateOptions{})
-	return err
+	before := slim(stored.Object["status"])
+	return r.hub.Status().Patch(ctx, slim(wanted.Object["status"]), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
