@@ -1,0 +1,35 @@
+package kube
+
+import (
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+const (
+	// routineRate and routineBurst bound the Events about what went well, of one
+	// controller, a second and at once.
+	routineRate  = 2
+	routineBurst = 60
+)
+
+// Announcer makes Events for one controller. What went wrong is always told. What
+// went well, once for each object in each member, is told as long as somebody
+// could read it: of a thousand objects at once, the first few.
+type Announcer struct {
+	events.EventRecorder
+	routine *rate.Limiter
+}
+
+// NewAnnouncer returns an Announcer over a recorder.
+func NewAnnouncer(recorder events.EventRecorder) *Announcer {
+	return &Announcer{EventRecorder: recorder, routine: rate.NewLimiter(routineRate, routineBurst)}
+}
+
+// Routine makes an Event of type Normal about what went well, unless there were
+// too many of late. Its arguments are those of Eventf.
+func (a *Announcer) Routine(regarding, related runtime.Object, reason, action, note string, args ...any) {
+	if a.routine.Allow() {
+		a.Eventf(regarding, related, "Normal", reason, action, note, args...)
+	}
+}
