@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"muster.dev/muster/agent/interpret/sandbox"
+	"muster.dev/muster/agent/interpret/thirdparty"
 	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 )
 
@@ -133,4 +134,6 @@ func (i *Interpreter) Try(ctx context.Context, q Question) (a *Answer, known boo
 }
 
 // bundled makes the rules of the third-party kinds that come with Muster.
-func (i *Interpreter) bundled() scripts { return nil }
+func (i *Interpreter) bundled() scripts {
+	return i.scripts("bundled customization", thirdparty.Customizations(), nil)
+}
