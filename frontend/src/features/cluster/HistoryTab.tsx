@@ -19,7 +19,7 @@ export function HistoryTab({ name }: { name: string }) {
   const words = useWords(clusterWords);
   const [mark] = useState(() => live.mark());
   const list = useLiveList<AuditEntry, Page<AuditEntry>>(clusterHistory(name));
-  const fresh = list.fresh && announced(name, mark, list.rows);
+  const fresh = list.fresh && announced(name, live.since('audit', mark), list.rows);
   const columns = useMemo<Column<AuditEntry>[]>(() => [
     { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{entry.verb} {entry.kind}{entry.name && entry.name !== name ? ` ${entry.name}` : ''}</> },
     { key: 'who', label: words.who, cell: (entry) => entry.actor },

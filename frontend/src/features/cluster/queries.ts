@@ -1,6 +1,7 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, get, patch } from '@/api/client';
-import { live, liveList, liveOne, queryClient } from '@/api/hub';
+import { liveList, liveOne, queryClient } from '@/api/hub';
+import type { LiveEvent } from '@/api/live';
 import type { AuditEntry, Cluster, ClusterChange, ClusterDetail, ClusterPage, Page, RemovalPlan, Work } from '@/api/model';
 import type { Filter } from '@/shared/ui/FilterBar';
 
@@ -42,9 +43,9 @@ export function clusterHistory(name: string) {
 }
 
 /** How many of the announced entries are of this cluster and not shown yet: the topic tells of everything. */
-export function announced(name: string, mark: number, shown: readonly AuditEntry[]): number {
+export function announced(name: string, events: readonly LiveEvent[], shown: readonly AuditEntry[]): number {
   const known = new Set(shown.map((entry) => entry.id));
-  const mine = live.since('audit', mark).filter((event) => event.op === 'upsert' && !known.has(event.key) && concerns(event.row as Partial<AuditEntry>, name));
+  const mine = events.filter((event) => event.op === 'upsert' && !known.has(event.key) && concerns(event.row as Partial<AuditEntry>, name));
   return new Set(mine.map((event) => event.key)).size;
 }
 

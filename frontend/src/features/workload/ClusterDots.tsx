@@ -12,7 +12,7 @@ import type { PlacedCluster } from './types';
 import { workloadWords } from './words';
 
 const named = 3;
-const drawn = 8;
+const drawn = 6;
 
 /**
  * One mark a cluster, those that need a look first. A few have their names beside them; of many the names and reasons are

@@ -18,7 +18,7 @@ type HopNode = Node<{ hop: Hop; broken: boolean; chosen: boolean }, 'hop'>;
 type Flow = ReactFlowInstance<HopNode, BuiltInEdge>;
 
 /** Below this size of a hop its words cannot be read: rather show a part. */
-const readable = 0.75;
+const readable = 0.7;
 const margin = 24;
 const controls = 56;
 /** From so many hops on, only those in sight are drawn. */
@@ -73,17 +73,26 @@ const padding = { top: `${margin}px`, left: `${margin}px`, right: `${margin}px`,
 
 /** Shows everything while it can be read; else the beginning, where the broken hop is; in a narrow frame that hop itself. */
 function show(graph: Flow, placed: Placed, broken: string | undefined): void {
-  const frame = document.querySelector(`.${styles['frame']}`);
-  const [width, height] = [(frame?.clientWidth ?? placed.width) - 2 * margin, (frame?.clientHeight ?? placed.height) - margin - controls];
+  const { width, height } = room(placed);
   const zoom = Math.min(1, width / placed.width);
   if (Math.min(zoom, height / placed.height) >= readable) void graph.fitView({ padding, maxZoom: 1 });
   else if (zoom < readable && broken) toHop(graph, placed, broken);
   else void graph.setViewport({ x: margin + Math.max(0, width - placed.width * zoom) / 2, y: margin, zoom: Math.max(readable, zoom) });
 }
 
+/** What the frame has to show hops in, without margins and controls. */
+function room(placed: Placed): { width: number; height: number } {
+  const frame = document.querySelector(`.${styles['frame']}`);
+  return { width: (frame?.clientWidth ?? placed.width) - 2 * margin, height: (frame?.clientHeight ?? placed.height) - margin - controls };
+}
+
+/** Brings a hop into the middle; upwards only where the graph is higher than the frame. */
 function toHop(graph: Flow, placed: Placed, id: string, duration = 0): void {
   const at = placed.at[id];
-  if (at) void graph.setCenter(at.x + size.width / 2, at.y + size.height / 2, { zoom: 1, duration });
+  if (!at) return;
+  const { width, height } = room(placed);
+  const y = placed.height <= height ? (height - placed.height) / 2 : Math.min(0, height / 2 - at.y - size.height / 2);
+  void graph.setViewport({ x: margin + width / 2 - at.x - size.width / 2, y: margin + y, zoom: 1 }, { duration });
 }
 
 function Tools({ placed, broken }: { placed: Placed; broken: string | undefined }) {

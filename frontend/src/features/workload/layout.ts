@@ -4,7 +4,7 @@ import type { NodeKind, NodeState, Topology, TopologyNode } from './types';
 
 export const columns: readonly NodeKind[] = ['policy', 'template', 'binding', 'work', 'object', 'pods'];
 
-export const size = { width: 172, height: 70, gapX: 36, gapY: 16 };
+export const size = { width: 172, height: 70, gapX: 28, gapY: 16 };
 
 /** A hop as it is drawn; `folded` names the clusters of hops that are alike and drawn as one. */
 export interface Hop extends TopologyNode {
