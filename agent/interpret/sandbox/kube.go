@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"muster.dev/muster/agent/interpret/native"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 )
 
 // kubeModule is the module that scripts may require. Its names and arguments are
@@ -24,7 +25,8 @@ func (m *machine) newKube() *lua.LTable {
 			return m.push(native.PodRequirements(m.template(), ""))
 		},
 		"getPodDependencies": func(state *lua.LState) int {
-			return m.push(native.PodDependencies(m.template(), state.OptString(2, "")))
+			list := native.PodDependencies(m.template(), state.OptString(2, ""))
+			return m.push(append([]configv1alpha1.DependentObjectReference{}, list...)) // a table even if there are none
 		},
 		"getResourceQuantity": func(state *lua.LState) int {
 			quantity, err := resource.ParseQuantity(state.CheckString(1))

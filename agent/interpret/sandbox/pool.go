@@ -71,7 +71,7 @@ func (p *Pool) Run(ctx context.Context, c Call) (*Output, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	key := keyOf(c.Script)
+	key := keyOf(c.Name, c.Script)
 	for {
 		worker, used, err := p.take()
 		if err != nil {
@@ -144,7 +144,7 @@ func (p *Pool) giveBack(c *child) {
 	p.idle = append(p.idle, c)
 }
 
-func keyOf(script string) string {
-	sum := sha256.Sum256([]byte(script))
+func keyOf(name, script string) string {
+	sum := sha256.Sum256([]byte(name + "\n" + script))
 	return hex.EncodeToString(sum[:16])
 }

@@ -71,6 +71,7 @@ func TestValues(t *testing.T) {
 		"dependencies": {`kube = require("kube") function F(o) return kube.getPodDependencies(o, "shop") end`,
 			[]string{`{"spec":{"serviceAccountName":"sa","containers":[{"envFrom":[{"configMapRef":{"name":"conf"}}]}]}}`},
 			`[{"apiVersion":"v1","kind":"ConfigMap","name":"conf","namespace":"shop"},{"apiVersion":"v1","kind":"ServiceAccount","name":"sa","namespace":"shop"}]`},
+		"no dependencies":  {`kube = require("kube") function F(o) return #kube.getPodDependencies(o, "shop") end`, []string{`{"spec":{}}`}, `0`},
 		"no state is kept": {`n = (n or 0) + 1 function F() return n end`, nil, `1`},
 	} {
 		t.Run(name, func(t *testing.T) {
