@@ -18,4 +18,7 @@
 //	    only kinds that the actor may list.
 //	  - Every sentence carries a code and its parameters, so that the dashboard can
 //	    say it in another language. Codes never change once released.
+//
+// Below it: fact holds the sentences, manifest shows objects and hides secrets,
+// draft reads policies that are not saved, preview tells what they would do.
 package workload

@@ -96,7 +96,8 @@ type Service struct {
 	ready bool // the first rows are made
 }
 
-// NewService returns a Service; Start fills it.
+// NewService returns a Service; Start fills it. It must be made before the
+// template cache starts.
 func NewService(options ServiceOptions) *Service {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -108,6 +109,7 @@ func NewService(options ServiceOptions) *Service {
 		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Interpreter: options.Interpreter, Saved: s.saved,
 		Schemas: draft.NewSchemas(options.CRDs), Clients: options.Clients, Gates: options.Gates, KeepEmpty: options.KeepEmpty, Now: options.Now,
 	})
+	options.Templates.Subscribe(s.projection.templateChanged) // before they are there, so that none is missed
 	return s
 }
 
@@ -142,7 +144,6 @@ func (s *Service) follow(ctx context.Context) (leave func(), synced []toolscache
 			one()
 		}
 	}
-	s.Templates.Subscribe(s.projection.templateChanged)
 	for _, object := range []client.Object{
 		&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}, &workv1alpha1.Work{}, &clusterv1alpha1.Cluster{},
 	} {

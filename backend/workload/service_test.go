@@ -100,88 +100,94 @@ func nodes(topology workload.Topology) []string {
 	return all
 }
 
-// TestChain breaks the recording at each hop and looks at what is said.
+func editWork(w *workloadtest.World, cluster string, change func(*workv1alpha1.Work)) {
+	workloadtest.Edit(w, "karmada-es-"+cluster, "nginx-687f7fb96f", change)
+}
+
+func editBinding(w *workloadtest.World, change func(*workv1alpha2.ResourceBinding)) {
+	workloadtest.Edit(w, "default", "nginx-deployment", change)
+}
+
+func refused(message string) func(*workv1alpha1.Work) {
+	return func(work *workv1alpha1.Work) {
+		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: "Applied", Status: "False", Reason: "AppliedFailed", Message: message})
+	}
+}
+
+// chain breaks the recording at each hop.
+var chain = map[string]struct {
+	change func(*workloadtest.World)
+	state  workload.State
+	code   fact.Code // of the row's reason
+	facts  []string  // those that are not ok
+	broken string
+}{
+	"no policy": {func(w *workloadtest.World) {
+		unclaim(w)
+		workloadtest.Edit(w, "default", "nginx-deployment", func(b *workv1alpha2.ResourceBinding) { w.Delete(b) })
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+		w.Delete(policyNamed("nginx-propagation"))
+	}, workload.StateUnmanaged, fact.CodePolicyNone, []string{"warn policy.none: No policy matches it."}, "policy"},
+	"policy on its way": {func(w *workloadtest.World) {
+		unclaim(w)
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+	}, workload.StateUnmanaged, fact.CodePolicyNone, []string{"info policy.coming: PropagationPolicy default/nginx-propagation matches it and will take it."}, "policy"},
+	"no binding yet": {func(w *workloadtest.World) {
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+	}, workload.StatePending, fact.CodeBindingMissing, []string{"warn binding.missing: It has not been bound to clusters yet."}, "binding"},
+	"policy went": {func(w *workloadtest.World) { w.Delete(policyNamed("nginx-propagation")) }, workload.StateOK, "",
+		[]string{"warn policy.gone: PropagationPolicy default/nginx-propagation, which holds it, does not exist any more."}, "policy"},
+	"no cluster fits": {func(w *workloadtest.World) {
+		editBinding(w, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Clusters = nil
+			b.Spec.Placement.ClusterAffinity.ClusterNames = []string{"nowhere"}
+			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: "Scheduled", Status: "False", Reason: "NoClusterFit", Message: "0/2 clusters are available"})
+		})
+	}, workload.StateUnscheduled, fact.CodeScheduleFailed, []string{
+		"error schedule.failed: No clusters were found (NoClusterFit): 0/2 clusters are available",
+		"info schedule.filtered: ClusterAffinity leaves out 2 clusters: …",
+		"info work.going: member1: the object is being taken away.", "info work.going: member2: the object is being taken away.",
+	}, "binding"},
+	"scheduling suspended": {func(w *workloadtest.World) {
+		editBinding(w, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Clusters, b.Spec.Suspension = nil, &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+		})
+		w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
+		w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member2", Name: "nginx-687f7fb96f"}})
+	}, workload.StateUnscheduled, fact.CodeSchedulePaused, []string{"warn schedule.suspended: Scheduling is suspended."}, "binding"},
+	"conflict": {func(w *workloadtest.World) {
+		editWork(w, "member2", refused("exists … set the annotation work.karmada.io/conflict-resolution=overwrite on the template"))
+	}, workload.StateFailed, fact.CodeWorkConflict, []string{"error work.conflict: member2: an object of this name exists there that the hub does not manage."}, "work/member2"},
+	"refused by the member": {func(w *workloadtest.World) { editWork(w, "member1", refused("quota is used up")) }, workload.StateFailed, fact.CodeWorkFailed,
+		[]string{"error work.failed: member1: quota is used up"}, "work/member1"},
+	"not made": {func(w *workloadtest.World) {
+		w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
+	}, workload.StatePending, fact.CodeWorkMissing, []string{"warn work.missing: member1: the Work has not been made yet."}, "work/member1"},
+	"not applied since the change": {func(w *workloadtest.World) {
+		editWork(w, "member1", func(work *workv1alpha1.Work) {
+			work.Generation = 7
+			meta.FindStatusCondition(work.Status.Conditions, "Applied").ObservedGeneration = 6
+		})
+	}, workload.StatePending, fact.CodeWorkPending, []string{"warn work.pending: member1: the object has not been applied yet."}, "work/member1"},
+	"suspended": {func(w *workloadtest.World) {
+		editWork(w, "member1", func(work *workv1alpha1.Work) { work.Spec.SuspendDispatching = ptr.To(true) })
+	}, workload.StatePending, fact.CodeWorkSuspended, []string{"warn work.suspended: member1: sending is suspended."}, "work/member1"},
+	"member not ready": {func(w *workloadtest.World) {
+		workloadtest.Edit(w, "", "member2", func(c *clusterv1alpha1.Cluster) {
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "X", Message: "nothing heard of it"})
+		})
+	}, workload.StateOK, "", []string{"error member.not-ready: member2 is not ready: nothing heard of it"}, "object/member2"},
+	"not ready yet": {func(w *workloadtest.World) {
+		editWork(w, "member1", func(work *workv1alpha1.Work) {
+			work.Status.ManifestStatuses[0].Health = "Unhealthy"
+			work.Status.ManifestStatuses[0].Status.Raw = []byte(`{"replicas":1,"readyReplicas":0,"unavailableReplicas":1}`)
+		})
+	}, workload.StateProgressing, fact.CodeHealthUnready, []string{"warn health.unready: member1: 0 of 1 replicas are ready."}, "object/member1"},
+}
+
+// TestChain looks at what is said of each break.
 func TestChain(t *testing.T) {
-	work := func(w *workloadtest.World, cluster string, change func(*workv1alpha1.Work)) {
-		workloadtest.Edit(w, "karmada-es-"+cluster, "nginx-687f7fb96f", change)
-	}
-	binding := func(w *workloadtest.World, change func(*workv1alpha2.ResourceBinding)) {
-		workloadtest.Edit(w, "default", "nginx-deployment", change)
-	}
-	refused := func(message string) func(*workv1alpha1.Work) {
-		return func(work *workv1alpha1.Work) {
-			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: "Applied", Status: "False", Reason: "AppliedFailed", Message: message})
-		}
-	}
-	for name, test := range map[string]struct {
-		change func(*workloadtest.World)
-		state  workload.State
-		code   fact.Code // of the row's reason
-		facts  []string  // those that are not ok
-		broken string
-	}{
-		"no policy": {func(w *workloadtest.World) {
-			unclaim(w)
-			workloadtest.Edit(w, "default", "nginx-deployment", func(b *workv1alpha2.ResourceBinding) { w.Delete(b) })
-			w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
-			w.Delete(policyNamed("nginx-propagation"))
-		}, workload.StateUnmanaged, fact.CodePolicyNone, []string{"warn policy.none: No policy matches it."}, "policy"},
-		"policy on its way": {func(w *workloadtest.World) {
-			unclaim(w)
-			w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
-		}, workload.StateUnmanaged, fact.CodePolicyNone, []string{"info policy.coming: PropagationPolicy default/nginx-propagation matches it and will take it."}, "policy"},
-		"no binding yet": {func(w *workloadtest.World) {
-			w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
-		}, workload.StatePending, fact.CodeBindingMissing, []string{"warn binding.missing: It has not been bound to clusters yet."}, "binding"},
-		"policy went": {func(w *workloadtest.World) { w.Delete(policyNamed("nginx-propagation")) }, workload.StateOK, "",
-			[]string{"warn policy.gone: PropagationPolicy default/nginx-propagation, which holds it, does not exist any more."}, "policy"},
-		"no cluster fits": {func(w *workloadtest.World) {
-			binding(w, func(b *workv1alpha2.ResourceBinding) {
-				b.Spec.Clusters = nil
-				b.Spec.Placement.ClusterAffinity.ClusterNames = []string{"nowhere"}
-				meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: "Scheduled", Status: "False", Reason: "NoClusterFit", Message: "0/2 clusters are available"})
-			})
-		}, workload.StateUnscheduled, fact.CodeScheduleFailed, []string{
-			"error schedule.failed: No clusters were found (NoClusterFit): 0/2 clusters are available",
-			"info schedule.filtered: ClusterAffinity leaves out 2 clusters: …",
-			"info work.going: member1: the object is being taken away.", "info work.going: member2: the object is being taken away.",
-		}, "binding"},
-		"scheduling suspended": {func(w *workloadtest.World) {
-			binding(w, func(b *workv1alpha2.ResourceBinding) {
-				b.Spec.Clusters, b.Spec.Suspension = nil, &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
-			})
-			w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
-			w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member2", Name: "nginx-687f7fb96f"}})
-		}, workload.StateUnscheduled, fact.CodeSchedulePaused, []string{"warn schedule.suspended: Scheduling is suspended."}, "binding"},
-		"conflict": {func(w *workloadtest.World) {
-			work(w, "member2", refused("exists … set the annotation work.karmada.io/conflict-resolution=overwrite on the template"))
-		}, workload.StateFailed, fact.CodeWorkConflict, []string{"error work.conflict: member2: an object of this name exists there that the hub does not manage."}, "work/member2"},
-		"refused by the member": {func(w *workloadtest.World) { work(w, "member1", refused("quota is used up")) }, workload.StateFailed, fact.CodeWorkFailed,
-			[]string{"error work.failed: member1: quota is used up"}, "work/member1"},
-		"not made": {func(w *workloadtest.World) {
-			w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
-		}, workload.StatePending, fact.CodeWorkMissing, []string{"warn work.missing: member1: the Work has not been made yet."}, "work/member1"},
-		"not applied since the change": {func(w *workloadtest.World) {
-			work(w, "member1", func(work *workv1alpha1.Work) {
-				work.Generation = 7
-				meta.FindStatusCondition(work.Status.Conditions, "Applied").ObservedGeneration = 6
-			})
-		}, workload.StatePending, fact.CodeWorkPending, []string{"warn work.pending: member1: the object has not been applied yet."}, "work/member1"},
-		"suspended": {func(w *workloadtest.World) {
-			work(w, "member1", func(work *workv1alpha1.Work) { work.Spec.SuspendDispatching = ptr.To(true) })
-		}, workload.StatePending, fact.CodeWorkSuspended, []string{"warn work.suspended: member1: sending is suspended."}, "work/member1"},
-		"member not ready": {func(w *workloadtest.World) {
-			workloadtest.Edit(w, "", "member2", func(c *clusterv1alpha1.Cluster) {
-				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "X", Message: "nothing heard of it"})
-			})
-		}, workload.StateOK, "", []string{"error member.not-ready: member2 is not ready: nothing heard of it"}, "object/member2"},
-		"not ready yet": {func(w *workloadtest.World) {
-			work(w, "member1", func(work *workv1alpha1.Work) {
-				work.Status.ManifestStatuses[0].Health = "Unhealthy"
-				work.Status.ManifestStatuses[0].Status.Raw = []byte(`{"replicas":1,"readyReplicas":0,"unavailableReplicas":1}`)
-			})
-		}, workload.StateProgressing, fact.CodeHealthUnready, []string{"warn health.unready: member1: 0 of 1 replicas are ready."}, "object/member1"},
-	} {
+	for name, test := range chain {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, func(w *workloadtest.World) { recorded(w); test.change(w) })
 			got := get[workload.Detail](t, f, nginx)
