@@ -109,7 +109,7 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 			if apierrors.IsConflict(err) {
 				return ctrl.Result{RequeueAfter: conflictRetry}, nil
 			}
-			d.troubles.tell(object, err)
+			d.troubles.tell(object, ref, reasonOf(err), err.Error())
 			return ctrl.Result{}, fmt.Errorf("propagate %s: %w", ref, err)
 		}
 	}
@@ -117,7 +117,7 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 		d.giveBack(ref, happened)
 		return ctrl.Result{}, nil
 	}
-	d.troubles.over(object, s.policy)
+	d.troubles.over(object, ref, eventApplied, "what kept the object from being propagated is over")
 	return ctrl.Result{}, nil
 }
 
@@ -179,7 +179,7 @@ func (d *detector) awaitOverrides(ctx context.Context, s *detection) error {
 		d.block(key, s.ref) // first: it may come while we look
 		err := d.hub.Get(ctx, key, override)
 		if apierrors.IsNotFound(err) {
-			d.troubles.tell(s.object, &missingOverride{policy: ClaimOf(s.policy), override: name})
+			d.troubles.tell(s.object, s.ref, eventApplyFailed, missingOverride(ClaimOf(s.policy), name))
 			s.policy, s.preempted, s.waits = s.preempted, nil, true
 			return nil
 		}
@@ -197,7 +197,7 @@ func (d *detector) release(ctx context.Context, s *detection) error {
 	if s.policy != nil {
 		return nil
 	}
-	b, err := d.binding(ctx, s.ref)
+	b, err := d.binding(ctx, bindingOf(s.ref))
 	if err != nil {
 		return err
 	}

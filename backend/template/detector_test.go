@@ -202,6 +202,8 @@ func TestDetector(t *testing.T) {
 		{"recreated template", testRecreate},
 		{"left alone", testLeftAlone},
 		{"new kind", testNewKind},
+		{"dependencies", testDependencies},
+		{"rebalancer", testRebalancer},
 		{"burst", testBurst},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, f) })

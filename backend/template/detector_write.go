@@ -59,7 +59,7 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 	if s.policy == nil {
 		return nil
 	}
-	b, err := d.binding(ctx, s.ref)
+	b, err := d.binding(ctx, bindingOf(s.ref))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,8 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 	if b == nil {
 		made := NewBinding(s.object, s.policy, scale, extras)
 		made.BindingSpec().Resource.ResourceVersion = s.version
-		if b, err = d.create(ctx, s.ref, made); b == nil || err != nil {
+		d.scheduler.Place(made)
+		if b, err = d.store(ctx, made); b == nil || err != nil {
 			return err
 		}
 		if b.GetDeletionTimestamp() != nil || !belongsTo(b, s.object) {
@@ -103,14 +104,13 @@ func claimOn(b workv1alpha2.Binding) (Claim, bool) {
 	return ClaimIn(b)
 }
 
-// create stores a new binding with its clusters. If there is one already, which
-// the cache does not show, that is returned.
-func (d *detector) create(ctx context.Context, ref Ref, made workv1alpha2.Binding) (existing workv1alpha2.Binding, err error) {
+// store creates a binding. If there is one already, which the cache does not
+// show, that is returned.
+func (d *detector) store(ctx context.Context, made workv1alpha2.Binding) (existing workv1alpha2.Binding, err error) {
 	identify(made)
-	d.scheduler.Place(made)
 	err = d.hub.Create(ctx, made)
 	if apierrors.IsAlreadyExists(err) {
-		existing := newBindingObject(ref.Namespace)
+		existing := newBindingObject(made.GetNamespace())
 		if err := d.live.Get(ctx, client.ObjectKeyFromObject(made), existing); err != nil {
 			return nil, fmt.Errorf("read binding %s: %w", made.GetName(), err)
 		}
@@ -159,7 +159,13 @@ func (d *detector) update(ctx context.Context, s *detection, b workv1alpha2.Bind
 func (d *detector) unclaim(ctx context.Context, b workv1alpha2.Binding) error {
 	wanted := b.DeepCopyObject().(workv1alpha2.Binding)
 	Claim{}.Put(wanted)
-	return d.write(ctx, b, wanted, client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{}))
+	return d.write(ctx, b, wanted, locked(b))
+}
+
+// locked is a patch that fails with a conflict if the binding is not what we
+// think it is. Lists, and maps that become empty, are replaced whole.
+func locked(b workv1alpha2.Binding) client.Patch {
+	return client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{})
 }
 
 func (d *detector) write(ctx context.Context, b, wanted workv1alpha2.Binding, patch client.Patch) error {
@@ -208,10 +214,9 @@ func (d *detector) extras(p PolicyObject) (Extras, error) {
 	return extras, nil
 }
 
-// binding reads the binding of a template, nil if there is none.
-func (d *detector) binding(ctx context.Context, ref Ref) (workv1alpha2.Binding, error) {
-	key := bindingKey{ref.Namespace, BindingName(ref.Name, ref.Kind)}
-	b := newBindingObject(ref.Namespace)
+// binding reads a binding, nil if there is none.
+func (d *detector) binding(ctx context.Context, key bindingKey) (workv1alpha2.Binding, error) {
+	b := newBindingObject(key.namespace)
 	err := d.hub.Get(ctx, client.ObjectKey{Namespace: key.namespace, Name: key.name}, b)
 	if apierrors.IsNotFound(err) {
 		return d.written.newer(key, nil), nil
@@ -237,7 +242,7 @@ func keyOfBinding(b workv1alpha2.Binding) bindingKey {
 // would do so a little later.
 func (d *detector) abandon(ctx context.Context, ref Ref) error {
 	d.troubles.forget(ref)
-	b, err := d.binding(ctx, ref)
+	b, err := d.binding(ctx, bindingOf(ref))
 	if err != nil || b == nil || b.GetDeletionTimestamp() != nil {
 		return err
 	}

@@ -6,10 +6,11 @@
 //	            ▲                                       ▲
 //	   policies ┘                                       └── WorkloadRebalancer
 //
-// The Cache holds every template once, for all of the hub. The detector chooses
-// a policy per template, writes the claim and then the binding, which it creates
-// with its clusters already chosen: two writes a template. What a binding gets
-// from the scheduler, from evictions and from other bindings it leaves alone.
+// The Cache (package catalog) holds every template once, for all of the hub. The
+// detector chooses a policy per template, writes the claim and then the binding,
+// which it creates with its clusters already chosen: two writes a template. What
+// a binding gets from the scheduler, from evictions and from other bindings it
+// leaves alone.
 //
 // Invariants: a template is handled by one worker at a time; nothing is written
 // that is so already; nothing is locked while the API is called. Deleting a

@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -71,57 +73,82 @@ func SetupWithManager(m ctrl.Manager, d Deps) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := setupDetector(m, d, templates); err != nil {
-		return nil, fmt.Errorf("set up controller detector: %w", err)
+	if err := setupControllers(m, d, templates); err != nil {
+		return nil, err
 	}
 	return templates, m.Add(templates)
 }
 
-func setupDetector(m ctrl.Manager, deps Deps, templates *Cache) error {
+func newDetector(m ctrl.Manager, deps Deps, templates *Cache) (*detector, error) {
 	config := rest.CopyConfig(deps.Config)
 	config.QPS = -1
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("build client of templates: %w", err)
+		return nil, fmt.Errorf("build client of templates: %w", err)
 	}
-	d := &detector{
+	return &detector{
 		cache: templates, hub: m.GetClient(), live: m.GetAPIReader(), metadata: objects,
 		interpreter: deps.Interpreter, scheduler: deps.Scheduler, gates: deps.Gates,
 		policies: newPolicies(), troubles: newTroubles(m.GetEventRecorder("resource-detector")),
 		changes: map[Ref]change{}, claimed: map[string]map[Ref]struct{}{}, blocked: map[types.NamespacedName]map[Ref]struct{}{},
+	}, nil
+}
+
+func setupControllers(m ctrl.Manager, deps Deps, templates *Cache) error {
+	d, err := newDetector(m, deps, templates)
+	if err != nil {
+		return err
 	}
+	dependents := &distributor{detector: d, parents: newParents()}
 	templates.Subscribe(d.templateChanged)
+	if deps.Gates.PropagateDeps {
+		templates.Subscribe(dependents.templateChanged)
+	}
 	ears := &listening{cache: m.GetCache(), told: map[client.Object]func(o client.Object, gone bool){
 		&policyv1alpha1.PropagationPolicy{}:        d.tellPolicy,
 		&policyv1alpha1.ClusterPropagationPolicy{}: d.tellPolicy,
 		&policyv1alpha1.OverridePolicy{}:           d.tellOverride,
 		&policyv1alpha1.ClusterOverridePolicy{}:    d.tellOverride,
-		&workv1alpha2.ResourceBinding{}:            d.tellBinding,
 		&workv1alpha2.ClusterResourceBinding{}:     d.tellBinding,
+		&workv1alpha2.ResourceBinding{}: func(o client.Object, gone bool) {
+			d.tellBinding(o, gone)
+			if b, ok := o.(*workv1alpha2.ResourceBinding); ok && deps.Gates.PropagateDeps {
+				dependents.bindingChanged(b, gone)
+			}
+		},
 	}}
 	ready := func() bool { return ears.heard() && templates.Synced() }
-	d.templates.ready, d.policyChanges.ready = ready, ready
+	d.templates.ready, d.policyChanges.ready, dependents.requests.ready = ready, ready, ready
 	if err := m.Add(ears); err != nil {
 		return err
 	}
-	detectors, err := controller.NewTyped("detector", m, controller.TypedOptions[Ref]{
-		Reconciler: d, MaxConcurrentReconciles: detectorWorkers,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Ref](retryFirst, retryMost),
+	if err := start(m, "detector", d, &d.templates, detectorWorkers); err != nil {
+		return err
+	}
+	if err := start(m, "propagation-policy", &policyController{d}, &d.policyChanges, policyWorkers); err != nil {
+		return err
+	}
+	if deps.Gates.PropagateDeps {
+		if err := start(m, "dependencies-distributor", dependents, &dependents.requests, dependencyWorkers); err != nil {
+			return err
+		}
+	}
+	return (&rebalancer{hub: m.GetClient(), clock: clock.RealClock{}}).setupWithManager(m)
+}
+
+// start adds a controller that a feed fills to the manager.
+func start[T comparable](m ctrl.Manager, name string, r reconcile.TypedReconciler[T], from *feed[T], workers int) error {
+	c, err := controller.NewTyped(name, m, controller.TypedOptions[T]{
+		Reconciler: r, MaxConcurrentReconciles: workers,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[T](retryFirst, retryMost),
 	})
+	if err == nil {
+		err = c.Watch(from)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("set up controller %s: %w", name, err)
 	}
-	if err := detectors.Watch(&d.templates); err != nil {
-		return err
-	}
-	changed, err := controller.New("propagation-policy", m, controller.Options{
-		Reconciler: &policyController{d}, MaxConcurrentReconciles: policyWorkers,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](retryFirst, retryMost),
-	})
-	if err != nil {
-		return err
-	}
-	return changed.Watch(&d.policyChanges)
+	return nil
 }
 
 func (d *detector) tellPolicy(o client.Object, gone bool) {

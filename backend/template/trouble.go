@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 )
 
@@ -34,31 +35,21 @@ func newTroubles(recorder events.EventRecorder) *troubles {
 	return &troubles{events: recorder, last: map[Ref]string{}}
 }
 
-// tell says what is wrong, unless it was said last.
-func (t *troubles) tell(o *unstructured.Unstructured, err error) {
-	reason := eventApplyFailed
-	switch {
-	case errors.As(err, new(*replicasFailed)):
-		reason = eventReplicasFailed
-	case errors.As(err, new(*componentsFailed)):
-		reason = eventComponentsFailed
-	case errors.As(err, new(*preemptFailed)):
-		reason = eventPreemptFailed
-	}
-	ref, text := RefOf(o), err.Error()
+// tell says what is wrong with an object, unless that was said last.
+func (t *troubles) tell(about runtime.Object, ref Ref, reason, text string) {
 	t.mu.Lock()
 	known := t.last[ref] == text
 	t.last[ref] = text
 	t.mu.Unlock()
 	if !known {
-		t.events.Eventf(o, nil, corev1.EventTypeWarning, reason, "Propagate", "%s", text)
+		t.events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Propagate", "%s", text)
 	}
 }
 
 // over says that a trouble has ended, if there was one.
-func (t *troubles) over(o *unstructured.Unstructured, policy PolicyObject) {
-	if t.forget(RefOf(o)) && policy != nil {
-		t.events.Eventf(o, nil, corev1.EventTypeNormal, eventApplied, "Propagate", "%s is applied now", ClaimOf(policy))
+func (t *troubles) over(about runtime.Object, ref Ref, reason, text string) {
+	if t.forget(ref) {
+		t.events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Propagate", "%s", text)
 	}
 }
 
@@ -98,17 +89,24 @@ func (e *componentsFailed) Unwrap() error { return e.error }
 // Unwrap lets callers see the cause.
 func (e *preemptFailed) Unwrap() error { return e.error }
 
-// missingOverride: a policy waits for an override policy.
-type missingOverride struct {
-	policy   Claim
-	override string
-}
-
-// Error implements error.
-func (e *missingOverride) Error() string {
-	kind := "OverridePolicy " + e.policy.Namespace + "/"
-	if e.policy.Namespace == "" {
+// missingOverride words that a policy waits for an override policy.
+func missingOverride(claim Claim, name string) string {
+	kind := "OverridePolicy " + claim.Namespace + "/"
+	if claim.Namespace == "" {
 		kind = "ClusterOverridePolicy "
 	}
-	return fmt.Sprintf("%s waits for %s%s: create it or take it out of spec.dependentOverrides", e.policy, kind, e.override)
+	return fmt.Sprintf("%s waits for %s%s: create it or take it out of spec.dependentOverrides", claim, kind, name)
+}
+
+// reasonOf is the reason of the event about a failure.
+func reasonOf(err error) string {
+	switch {
+	case errors.As(err, new(*replicasFailed)):
+		return eventReplicasFailed
+	case errors.As(err, new(*componentsFailed)):
+		return eventComponentsFailed
+	case errors.As(err, new(*preemptFailed)):
+		return eventPreemptFailed
+	}
+	return eventApplyFailed
 }

@@ -10,6 +10,8 @@ import (
 // bindingKey names a binding; the namespace of a ClusterResourceBinding is empty.
 type bindingKey struct{ namespace, name string }
 
+func bindingOf(ref Ref) bindingKey { return bindingKey{ref.Namespace, BindingName(ref.Name, ref.Kind)} }
+
 // written remembers the bindings that were written until the manager's cache
 // shows them: the claim on a template comes back as an event before the binding
 // that was written next does, and would have it written again.

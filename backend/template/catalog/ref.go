@@ -1,8 +1,6 @@
-package template
+package catalog
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -30,10 +28,4 @@ func (r Ref) String() string {
 		return r.Kind + " " + r.Name
 	}
 	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-// BindingName is the name of the binding of a template, as clients compute it
-// (contract section 3.2).
-func BindingName(name, kind string) string {
-	return strings.ToLower(strings.ReplaceAll(name+"-"+kind, ":", "."))
 }

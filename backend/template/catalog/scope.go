@@ -1,4 +1,4 @@
-package template
+package catalog
 
 import (
 	"regexp"
@@ -15,14 +15,9 @@ import (
 // unless an operator says otherwise (contract section 3.1).
 var DefaultSkippedNamespaces = []string{"kube-.*"}
 
-const (
-	// ocmPrefix begins the names of the namespaces that Open Cluster Management's
-	// own components live in.
-	ocmPrefix = "open-cluster-management"
-	// ocmClusterLabel is on the namespaces that Open Cluster Management makes for
-	// its clusters.
-	ocmClusterLabel = "open-cluster-management.io/cluster-name"
-)
+// ocmPrefix begins the names of the namespaces that Open Cluster Management's
+// own components live in.
+const ocmPrefix = "open-cluster-management"
 
 // Scope says which objects of the hub are templates (contract section 8.2).
 type Scope struct {
