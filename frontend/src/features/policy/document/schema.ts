@@ -35,7 +35,7 @@ const metadata: Schema = {
 
 /** The schema as the editor uses it: with metadata, without the status that nobody writes by hand. */
 export function completed(schema: Schema): Schema {
-  const { status: _, ...properties } = schema.properties ?? {};
+  const properties = Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([key]) => key !== 'status'));
   return { ...schema, properties: { ...properties, metadata }, required: [...new Set([...(schema.required ?? []), 'apiVersion', 'kind', 'metadata'])] };
 }
 

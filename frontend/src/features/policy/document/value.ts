@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is PlainObject {
 
 /** Whether two values say the same; the order of keys says nothing. */
 export function equal(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
+  if (a === b || Object.is(a, b)) return true;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, index) => equal(item, b[index]));
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);

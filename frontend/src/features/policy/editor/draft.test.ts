@@ -151,7 +151,7 @@ function textEdit(draft: Draft, roll: Roll, count: number): void {
   expect(draft.get().parsed.value).toEqual(read.value);
 }
 
-it.each([1, 2, 3])('500 random edits on either side converge and lose no comment, run %i', { timeout: 300_000 }, (seed) => {
+it.each([1, 2])('500 random edits on either side converge and lose no comment, run %i', { timeout: 300_000 }, (seed) => {
   const roll = dice(seed * 7_919);
   let draft = new Draft(start);
   for (let count = 0; count < 500; count++) {

@@ -3,11 +3,14 @@
  * transactions of it, so that both share one history. Whoever shows it watches it.
  */
 import { history, isolateHistory, redo, redoDepth, undo, undoDepth } from '@codemirror/commands';
-import { Annotation, EditorState, type Extension, type Transaction, type TransactionSpec } from '@codemirror/state';
+import { EditorState, type Extension, type Transaction, type TransactionSpec } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
 import { changeBetween } from '../document/change';
-import { parse, type Parsed } from '../document/parse';
+import { parse, type Parsed, rangeOf } from '../document/parse';
 import { type Path, samePath } from '../document/path';
 import { reconcile } from '../document/reconcile';
+import { valueAt } from '../document/value';
+import { light, lights } from './marks';
 
 /** What a watcher sees. A new snapshot is made whenever something in it changes. */
 export interface Snapshot {
@@ -19,9 +22,6 @@ export interface Snapshot {
   canRedo: boolean;
 }
 
-/** Marks transactions that the form made, of which the editor shows the place. */
-export const fromForm = Annotation.define<Path>();
-
 export class Draft {
   private state: EditorState;
   private snapshot: Snapshot;
@@ -31,7 +31,7 @@ export class Draft {
   private view: ((transaction: Transaction) => void) | undefined;
 
   constructor(text: string, extensions: Extension = []) {
-    this.state = EditorState.create({ doc: text, extensions: [history(), EditorState.lineSeparator.of('\n'), extensions] });
+    this.state = EditorState.create({ doc: text, extensions: [history(), EditorState.lineSeparator.of('\n'), lights, extensions] });
     const parsed = parse(this.state.doc.toString());
     this.snapshot = { text: parsed.text, parsed, sound: parsed, canUndo: false, canRedo: false };
   }
@@ -57,11 +57,11 @@ export class Draft {
     this.state = transaction.state;
     if (transaction.docChanged) this.field = undefined;
     this.view?.(transaction);
-    if (!transaction.docChanged && !transaction.reconfigured) return;
-    const { text, parsed: before, sound } = this.snapshot;
-    const parsed = transaction.docChanged ? parse(this.state.doc.toString()) : before;
+    if (!transaction.docChanged) return;
+    const { sound } = this.snapshot;
+    const parsed = parse(this.state.doc.toString());
     this.snapshot = {
-      text: transaction.docChanged ? parsed.text : text,
+      text: parsed.text,
       parsed,
       sound: parsed.faults.length === 0 ? parsed : sound,
       canUndo: undoDepth(this.state) > 0,
@@ -82,14 +82,35 @@ export class Draft {
     if (!change) return;
     // One word typed into one field is one step of the history, as it is in the editor; another field is another step.
     const goesOn = this.field !== undefined && samePath(this.field, path);
-    this.change({ changes: change, annotations: [fromForm.of(path), ...(goesOn ? [] : [isolateHistory.of('before')])], userEvent: 'input.type.form' });
+    this.change({ changes: change, annotations: goesOn ? [] : [isolateHistory.of('before')], userEvent: 'input.type.form' });
     this.field = path;
+    this.lightUp(path);
+  }
+
+  /** Takes the path away, and with it the parents that would be left empty, up to the section of the document or a list's item. */
+  clear(path: Path): void {
+    const { value } = this.snapshot.parsed;
+    let gone = path;
+    for (let above = path.slice(0, -1); above.length > 1 && typeof above.at(-1) === 'string'; above = above.slice(0, -1)) {
+      const held = valueAt(value, above);
+      if (held === undefined || Object.keys(held as object).length > 1) break;
+      gone = above;
+    }
+    this.set(gone, undefined);
   }
 
   /** Replaces the whole text in one step, as a merge does. */
   replace(text: string): void {
     const change = changeBetween(this.snapshot.text, text.replaceAll('\r\n', '\n'));
     if (change) this.change({ changes: change, annotations: isolateHistory.of('full'), userEvent: 'input.replace' });
+  }
+
+  /** Lights the lines of a path and brings them into sight; where the path is not written, those of its nearest parent. */
+  lightUp(path: Path | undefined): void {
+    const { parsed } = this.snapshot;
+    const range = path && path.length > 0 ? rangeOf(parsed, path) : undefined;
+    const lit = range && range.to > range.from ? { from: range.from, to: range.exact ? range.to : range.from } : null;
+    this.change({ effects: lit ? [light.of(lit), EditorView.scrollIntoView(lit.from, { y: 'nearest', yMargin: 40 })] : light.of(null) });
   }
 
   undo = (): void => { undo({ state: this.state, dispatch: this.dispatch }); };

@@ -1,0 +1,79 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import { useExplain } from '@/api/errors';
+import { type PolicyAt, paths } from '@/app/paths';
+import { useLanguage, useWords } from '@/shared/hooks/useWords';
+import { Age } from '@/shared/ui/Age';
+import { Empty } from '@/shared/ui/Empty';
+import { More } from '@/shared/ui/More';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { type Column, Rows } from '@/shared/ui/Rows';
+import { StateMark } from '@/shared/ui/StateMark';
+import { count } from '@/shared/ui/time';
+import styles from './EffectTab.module.css';
+import { effectStates, effectTones, worstFirst } from './effect';
+import type { Family } from './kinds';
+import { policyEffect } from './queries';
+import type { EffectItem } from './types';
+import { policyWords } from './words';
+
+const shown = 6;
+const keyOf = (item: EffectItem) => item.id;
+
+/** What the policy does now: its objects, and how that goes in each cluster. */
+export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
+  const words = useWords(policyWords);
+  const explain = useExplain();
+  const { language } = useLanguage();
+  const query = useInfiniteQuery(policyEffect(at));
+  const columns = useMemo<Column<EffectItem>[]>(() => [
+    {
+      key: 'object', label: words.object, card: 'title', cell: (item) => (
+        <><span className="dim">{item.kind} </span><Link href={paths.workload(item)}>{item.namespace && item.namespace !== at.namespace ? `${item.namespace}/` : ''}{item.name}</Link></>
+      ),
+    },
+    { key: 'clusters', label: words.inClusters, card: 'text', cell: (item) => <Clusters item={item} /> },
+    { key: 'since', label: words.since, right: true, card: 'corner', cell: (item) => (item.since ? <Age at={item.since} ago /> : <span className="dim">–</span>) },
+  ], [words, at.namespace]);
+  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  const first = query.data?.pages[0];
+  if (!first) return <Placeholder />;
+  const items = query.data?.pages.flatMap((page) => page.items.items) ?? [];
+  if (items.length === 0) return <Empty title={words.effectNoneTitle}>{family === 'override' ? words.effectNoneOverride : words.effectNonePropagation}</Empty>;
+  return (
+    <div className={styles['effect']}>
+      <p className={styles['counts']} title={words.effectHint}>
+        <strong>{words.effectSum(count(language, first.matched))}</strong>
+        {effectStates.filter((state) => state === 'applied' || (first.counts[state] ?? 0) > 0).map((state) => (
+          <StateMark key={state} tone={effectTones[state]} plain>{words.effectCount(count(language, first.counts[state] ?? 0), words.effectStates[state])}</StateMark>
+        ))}
+      </p>
+      <Rows caption={words.tabs.effect} columns={columns} rows={items} rowKey={keyOf} note={(item) => <Reasons item={item} />} />
+      <More shown={items.length} total={first.items.total} hasMore={query.hasNextPage} loading={query.isFetchingNextPage} onMore={() => void query.fetchNextPage()} />
+    </div>
+  );
+}
+
+function Clusters({ item }: { item: EffectItem }) {
+  const words = useWords(policyWords);
+  const clusters = worstFirst(item.clusters);
+  return (
+    <span className={styles['clusters']}>
+      {clusters.slice(0, shown).map((cluster) => (
+        <StateMark key={cluster.name} tone={effectTones[cluster.state]} plain>
+          <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link>
+          <span className="dim"> {words.effectStates[cluster.state]}{cluster.state === 'applied' && cluster.health === 'Unhealthy' ? `, ${words.unhealthy}` : ''}</span>
+        </StateMark>
+      ))}
+      {clusters.length > shown && <span className="dim">{words.moreClusters(clusters.length - shown)}</span>}
+    </span>
+  );
+}
+
+function Reasons({ item }: { item: EffectItem }) {
+  const told = worstFirst(item.clusters).filter((cluster) => cluster.message && cluster.state !== 'applied');
+  if (told.length === 0) return null;
+  return <>{told.slice(0, shown).map((cluster) => <span key={cluster.name} className={styles['reason']}><code>{cluster.name}</code> {cluster.message}</span>)}</>;
+}
