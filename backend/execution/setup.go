@@ -22,5 +22,8 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if err := NewWorkReconciler(m.GetClient(), d.Members, d.Interpreter, m.GetEventRecorder("execution-controller")).SetupWithManager(m); err != nil {
 		return fmt.Errorf("set up controller work: %w", err)
 	}
+	if err := m.Add(&announcer{cache: m.GetCache(), events: kube.NewAnnouncer(m.GetEventRecorder("execution-controller"))}); err != nil {
+		return fmt.Errorf("add announcer of works: %w", err)
+	}
 	return nil
 }

@@ -221,7 +221,6 @@ func (e *execution) writeStatus(ctx context.Context, status workv1alpha1.WorkSta
 	if err := kube.PatchStatus(ctx, e.hub, before, after); err != nil {
 		return fmt.Errorf("write status of work %s: %w", e.title(), err)
 	}
-	e.tell(e.work.Status.Conditions, status.Conditions)
 	return nil
 }
 
