@@ -1,3 +1,4 @@
+import { useMediaQuery } from '@mantine/hooks';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { paths } from '@/app/paths';
@@ -14,18 +15,22 @@ import type { WorkloadWords } from './words.en';
 import { workloadWords } from './words';
 import styles from './workloadColumns.module.css';
 
-/** The columns of the list; at phone width name, state and reason come first. */
+/** The columns of the list; at phone width name, state and reason come first, and a window of middle width goes without the minor ones. */
 export function useWorkloadColumns(): Column<WorkloadRow>[] {
   const words = useWords(workloadWords);
-  return useMemo(() => [
-    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <NameCell row={row} /> },
-    { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
-    { key: 'clusters', label: words.clusters, sortable: true, card: 'text', cell: (row) => <ClusterDots clusters={row.clusters} /> },
-    { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <Replicas of={row.replicas} /> },
-    { key: 'images', label: words.images, cell: (row) => <Images images={row.images} words={words} /> },
-    { key: 'policy', label: words.policy, sortable: true, minor: true, cell: (row) => <PolicyCell row={row} words={words} /> },
-    { key: 'age', label: words.age, sortable: true, right: true, card: 'none', minor: true, cell: (row) => <Age at={row.createdAt} /> },
-  ], [words]);
+  const middle = useMediaQuery('(min-width: 641px) and (max-width: 1320px)');
+  return useMemo(() => {
+    const columns: Column<WorkloadRow>[] = [
+      { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <NameCell row={row} /> },
+      { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
+      { key: 'clusters', label: words.clusters, sortable: true, card: 'text', cell: (row) => <ClusterDots clusters={row.clusters} /> },
+      { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <Replicas of={row.replicas} /> },
+      { key: 'images', label: words.images, cell: (row) => <Images images={row.images} words={words} /> },
+      { key: 'policy', label: words.policy, sortable: true, minor: true, cell: (row) => <PolicyCell row={row} words={words} /> },
+      { key: 'age', label: words.age, sortable: true, right: true, card: 'none', minor: true, cell: (row) => <Age at={row.createdAt} /> },
+    ];
+    return middle ? columns.filter((column) => !column.minor) : columns;
+  }, [words, middle]);
 }
 
 function NameCell({ row }: { row: WorkloadRow }) {
