@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -59,8 +60,9 @@ type BindingReconciler struct {
 	settling *settling
 	troubles *troubles
 	unserved *unserved
-	// restate has the status of a binding looked at again.
-	restate func(types.NamespacedName)
+	// external feeds bindings that have to be looked at again, status those whose
+	// status has.
+	external, status *feed
 
 	mu sync.Mutex
 	// awaiting are bindings that go on when a Work of theirs is gone.
@@ -71,7 +73,7 @@ func newBindingReconciler(hub client.Client, live client.Reader, templates Templ
 	return &BindingReconciler{
 		hub: hub, works: writer{hub, live}, templates: templates, interpreter: interpreter, events: recorder, metrics: shared,
 		unseen: newUnseen(), settling: newSettling(clock.RealClock{}), troubles: newTroubles(), unserved: newUnserved(),
-		restate: func(types.NamespacedName) {}, awaiting: map[types.NamespacedName]bool{},
+		external: &feed{}, status: &feed{}, awaiting: map[types.NamespacedName]bool{},
 	}
 }
 
@@ -271,6 +273,9 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if asks := b.template.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]; !knownConflictResolution(asks) {
+		log.FromContext(ctx).Info("a template asks for an unknown conflict resolution, its policy decides", "namespace", b.template.GetNamespace(), "name", b.template.GetName())
+	}
 	renderer := NewRenderer(Source{Template: b.template, Binding: b.binding, Overrides: overrides}, b.interpreter)
 	var mu sync.Mutex
 	failed, stuck := failures{}, false
@@ -345,7 +350,7 @@ func (b *round) report(failed failures) {
 	b.troubles.tell(b.events, b.name, eventOverride, eventOverrideFailed, overridden.sentence(), b.template)
 	b.troubles.tell(b.events, b.name, eventSyncWork, eventSyncWorkFailed, failed.sentence(), b.binding, b.template)
 	if b.unserved.set(b.name, failed) {
-		b.restate(b.name)
+		b.status.add(b.name)
 	}
 }
 

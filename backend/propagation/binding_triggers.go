@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -66,7 +67,7 @@ func (r *BindingReconciler) setup(m ctrl.Manager) error {
 			cluster, _ := apis.ClusterOfExecutionSpace(space.GetName())
 			return r.requestsOf(ctx, cluster)
 		}), builder.WithPredicates(spaceCreated)).
-		WatchesRawSource(r.followTemplates()).
+		WatchesRawSource(r.external.source()).
 		WithOptions(options()).
 		Complete(r)
 }
@@ -201,15 +202,62 @@ func (f *feed) source() source.Source {
 
 // followTemplates looks again at the bindings of templates that change. Bindings
 // that were made from a change come by their own event as well; this one is for
-// those that waited for the cache.
-func (r *BindingReconciler) followTemplates() source.Source {
-	var bindings feed
-	r.templates.Subscribe(func(ref template.Ref, old, current *unstructured.Unstructured) {
+// those that waited for the cache. The status is written anew to templates that
+// come: it may have changed while the hub was down.
+func followTemplates(templates Templates, bindings, status *feed) {
+	templates.Subscribe(func(ref template.Ref, old, current *unstructured.Unstructured) {
+		name := types.NamespacedName{Namespace: ref.Namespace, Name: template.BindingName(ref.Name, ref.Kind)}
 		if current != nil && significant(old, current) {
-			bindings.add(types.NamespacedName{Namespace: ref.Namespace, Name: template.BindingName(ref.Name, ref.Kind)})
+			bindings.add(name)
+		}
+		if current != nil && old == nil {
+			status.add(name)
 		}
 	})
-	return bindings.source()
+}
+
+// relearn looks again at bindings whose kinds are understood differently.
+type relearn struct {
+	hub         client.Reader
+	interpreter interface {
+		OnChange(changed func(affects func(schema.GroupVersionKind) bool)) (stop func())
+	}
+	feeds []*feed
+}
+
+// Start follows the interpreter until ctx ends.
+func (r *relearn) Start(ctx context.Context) error {
+	changes := make(chan func(schema.GroupVersionKind) bool)
+	defer r.interpreter.OnChange(func(affects func(schema.GroupVersionKind) bool) {
+		select {
+		case changes <- affects:
+		case <-ctx.Done():
+		}
+	})()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case affects := <-changes:
+			r.enqueue(ctx, affects)
+		}
+	}
+}
+
+func (r *relearn) enqueue(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
+	for _, list := range []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}} {
+		if err := r.hub.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return // the cache is stopping
+		}
+		for _, b := range bindingsIn(list) {
+			if resource := b.BindingSpec().Resource; !affects(schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)) {
+				continue
+			}
+			for _, f := range r.feeds {
+				f.add(client.ObjectKeyFromObject(b))
+			}
+		}
+	}
 }
 
 // statusChanged says whether two Works report differently.

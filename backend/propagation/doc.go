@@ -1,13 +1,24 @@
-// Package propagation carries objects from the hub into member clusters.
+// Package propagation carries objects from the hub into member clusters: it makes
+// Works, and tells on bindings and templates what came of them.
 //
-// So far it makes the Works that every member gets, the rights of the account
-// through which the cluster proxy acts for users, and executes the Works of push
-// members. A pull member's agent executes its own.
+//	binding, template, override policies ──► Renderer ──► Work per target
+//	Namespace ─────────────────────────────────────────► Work in every cluster
+//	roles of the hub ──────────────────────────────────► rights of the cluster proxy
+//	FederatedResourceQuota ────────────────────────────► ResourceQuota per cluster
+//	Works' status ──► binding: aggregatedStatus, FullyApplied ──► template's status
 //
-// Invariants: a Work is applied only while its Cluster is Ready; its finalizer
-// goes when its objects have left the member, or when the Cluster's removal has
-// found that nobody can reach them (package cluster). We write the conditions
-// Applied and Dispatching of push members' Works and nothing else of them. A Work
-// that somebody deleted is not made again until what it says changes: clients of
-// the field delete Works to leave (contract section 6.7).
+// Works of push members are executed by package execution, those of a pull member
+// by its agent.
+//
+// Invariants: what several clusters get alike is rendered once; a Work that says
+// already what it should is not written, and the comparison is exact, because we
+// write the marks that admission would. A binding is carried out once it, its
+// template and its schedule belong together, so that one change is one write per
+// Work. A burst of reports is one write on the binding. We write the condition
+// FullyApplied and aggregatedStatus of bindings, the status of templates whose
+// kinds add up, and the status of quotas; Scheduled belongs to the scheduler.
+//
+// A Work that somebody deleted is not made again until its binding changes:
+// clients of the field delete Works to leave (contract section 6.7). Events tell
+// of turns only; success is silent until something failed.
 package propagation

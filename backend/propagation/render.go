@@ -211,12 +211,16 @@ func backReference(binding workv1alpha2.Binding) map[string]string {
 // The template's own word counts more than the policy's.
 func (r *Renderer) conflictResolution() string {
 	switch own := r.source.Template.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]; {
-	case own == workv1alpha1.ConflictResolutionOverwrite || own == workv1alpha1.ConflictResolutionAbort:
+	case own != "" && knownConflictResolution(own):
 		return own
 	case r.source.Binding.BindingSpec().ConflictResolution == policyv1alpha1.ConflictOverwrite:
 		return workv1alpha1.ConflictResolutionOverwrite
 	}
 	return workv1alpha1.ConflictResolutionAbort
+}
+
+func knownConflictResolution(value string) bool {
+	return value == "" || value == workv1alpha1.ConflictResolutionOverwrite || value == workv1alpha1.ConflictResolutionAbort
 }
 
 func with(a, b map[string]string) map[string]string {

@@ -89,5 +89,9 @@ func setUpBindings(m ctrl.Manager, d Deps) error {
 	if err := status.setup(m); err != nil {
 		return fmt.Errorf("set up controller binding-status: %w", err)
 	}
+	followTemplates(d.Templates, bindings.external, bindings.status)
+	if err := m.Add(&relearn{hub: m.GetClient(), interpreter: d.Interpreter, feeds: []*feed{bindings.external, bindings.status}}); err != nil {
+		return fmt.Errorf("follow the interpreter: %w", err)
+	}
 	return nil
 }

@@ -56,12 +56,10 @@ type StatusReconciler struct {
 }
 
 func newStatusReconciler(hub client.Client, d Deps, bindings *BindingReconciler, recorder events.EventRecorder) *StatusReconciler {
-	r := &StatusReconciler{
+	return &StatusReconciler{
 		hub: hub, templates: d.Templates, interpreter: d.Interpreter, events: recorder,
-		troubles: newTroubles(), unserved: bindings.unserved, starting: newSettling(clock.RealClock{}), gathering: newSettling(clock.RealClock{}), external: &feed{},
+		troubles: newTroubles(), unserved: bindings.unserved, starting: newSettling(clock.RealClock{}), gathering: newSettling(clock.RealClock{}), external: bindings.status,
 	}
-	bindings.restate = r.external.add
-	return r
 }
 
 // setup starts the reconciler with the manager.
