@@ -65,6 +65,9 @@ func (s *sum) atLeast(field string, least int64) {
 func (s *sum) finish(at string, conditions ...map[string]any) {
 	delete(s.status, "active")
 	delete(s.status, "ready")
+	if at == "" {
+		at, _, _ = unstructured.NestedString(s.template.Object, "metadata", "creationTimestamp") // an end has a time
+	}
 	if _, started := s.status["startTime"]; !started && at != "" {
 		s.status["startTime"] = at
 	}
