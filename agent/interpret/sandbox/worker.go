@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -162,6 +163,9 @@ func (c *child) watch(deadline time.Duration) (stop func()) {
 	return func() { close(done); <-ended }
 }
 
+// starved are signs, in what a dying process says, that it had no memory left.
+var starved = []string{"out of memory", "cannot allocate memory", "failed to allocate", "stack exceeds"}
+
 // why words the end of a child during a call.
 func (c *child) why(ctx context.Context, err error, deadline time.Duration) error {
 	said := c.said.last(err)
@@ -172,7 +176,7 @@ func (c *child) why(ctx context.Context, err error, deadline time.Duration) erro
 		return ctx.Err()
 	case errors.Is(err, errTooLong):
 		return failure(CauseMemory, "the script's result is larger than %d MiB", maxAnswer>>20)
-	case strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "stack exceeds"):
+	case slices.ContainsFunc(starved, func(sign string) bool { return strings.Contains(said, sign) }):
 		return failure(CauseMemory, "the script took more memory than it may, and was stopped")
 	}
 	return failure(CauseChild, "the script's process ended: %s", said)
