@@ -22,16 +22,22 @@ import (
 // codeAlphabet are the characters of the codes in names and keys.
 const codeAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// dependedByKey is the label key that a binding brought along by another one
-// carries; its value is the other one's permanent id (contract section 3.2).
-func dependedByKey(parent types.NamespacedName) string {
+// code is a short name for a text, as names and keys on the wire have it (contract
+// section 3.2).
+func code(text string) string {
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(parent.String())) // never fails
+	_, _ = sum.Write([]byte(text)) // never fails
 	digits := []byte(strconv.FormatUint(uint64(sum.Sum32()), 10))
 	for i, digit := range digits {
 		digits[i] = codeAlphabet[int(digit)%len(codeAlphabet)]
 	}
-	return workv1alpha2.DependedByLabelPrefix + string(digits)
+	return string(digits)
+}
+
+// dependedByKey is the label key that a binding brought along by another one
+// carries; its value is the other one's permanent id (contract section 3.2).
+func dependedByKey(parent types.NamespacedName) string {
+	return workv1alpha2.DependedByLabelPrefix + code(parent.String())
 }
 
 // dependencies is what the template of a binding needs, as the binding's
@@ -98,15 +104,15 @@ func isOf(parent types.NamespacedName) func(workv1alpha2.BindingSnapshot) bool {
 }
 
 // inherit gives a binding that no policy has the settings of those that need it:
-// overwriting wins, and so does leaving objects in the members. It says whether
-// they disagree.
-func inherit(b *workv1alpha2.ResourceBinding, parents []*workv1alpha2.ResourceBinding) (disagree bool) {
+// overwriting wins, and so does leaving objects in the members. It says in what
+// they disagree, in the words that the field's own test suite looks for.
+func inherit(b *workv1alpha2.ResourceBinding, parents []*workv1alpha2.ResourceBinding) (clashes []string) {
 	if _, claimed := ClaimIn(b); claimed {
-		return false
+		return nil
 	}
 	b.Spec.ConflictResolution, b.Spec.PreserveResourcesOnDeletion = policyv1alpha1.ConflictAbort, nil
 	if len(parents) == 0 {
-		return false
+		return nil
 	}
 	overwrite, preserve := 0, 0
 	for _, parent := range parents {
@@ -121,5 +127,11 @@ func inherit(b *workv1alpha2.ResourceBinding, parents []*workv1alpha2.ResourceBi
 		b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	}
 	b.Spec.PreserveResourcesOnDeletion = ptr.To(preserve > 0)
-	return overwrite%len(parents) != 0 || preserve%len(parents) != 0
+	if overwrite%len(parents) != 0 {
+		clashes = append(clashes, "ConflictResolution conflicted (Overwrite vs Abort)")
+	}
+	if preserve%len(parents) != 0 {
+		clashes = append(clashes, "PreserveResourcesOnDeletion conflicted (true vs false)")
+	}
+	return clashes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,12 +19,13 @@ import (
 
 // Reasons of Events about dependencies (contract section 3.8).
 const (
+	eventDependencies        = "GetDependenciesSucceed"
 	eventDependenciesFailed  = "GetDependenciesFailed"
 	eventDistributed         = "SyncScheduleResultToDependenciesSucceed"
 	eventDistributeFailed    = "SyncScheduleResultToDependenciesFailed"
 	eventDependencyConflict  = "DependencyPolicyConflict"
 	dependencyWorkers        = 4
-	messageDependencyClashes = "the bindings that need this object disagree about conflict resolution or about what stays on deletion; overwriting and staying win"
+	messageDependencyClashes = "the bindings that need this object disagree, and overwriting and staying win: %s"
 )
 
 // distributor sends along with a workload what it refers to (contract section
@@ -84,6 +86,7 @@ func (d *distributor) distribute(ctx context.Context, parent *workv1alpha2.Resou
 	if len(needed) == 0 {
 		return d.withdraw(ctx, parent)
 	}
+	before := parent.ResourceVersion
 	if parent, err = d.record(ctx, parent, needed); err != nil {
 		return err
 	}
@@ -95,6 +98,10 @@ func (d *distributor) distribute(ctx context.Context, parent *workv1alpha2.Resou
 				return fmt.Errorf("send %s along: %w", RefOf(dependent), err)
 			}
 		}
+	}
+	if parent.ResourceVersion != before {
+		d.troubles.events.Routine(o, nil, eventDependencies, "Distribute", "the object needs %d others", len(needed))
+		d.troubles.events.Routine(parent, nil, eventDistributed, "Distribute", "what the object needs is sent along")
 	}
 	return d.detachFrom(ctx, parent, func(b *workv1alpha2.ResourceBinding) bool { return !wanted[client.ObjectKeyFromObject(b)] })
 }
@@ -200,13 +207,13 @@ func (d *distributor) settle(ctx context.Context, b, wanted *workv1alpha2.Resour
 			all = append(all, parent)
 		}
 	}
-	disagree := inherit(wanted, all)
+	clashes := inherit(wanted, all)
 	before := b.ResourceVersion
 	if err := d.write(ctx, b, wanted, locked(b)); err != nil {
 		return err
 	}
-	if disagree && wanted.ResourceVersion != before {
-		d.troubles.events.Eventf(wanted, nil, corev1.EventTypeWarning, eventDependencyConflict, "Distribute", messageDependencyClashes)
+	if len(clashes) > 0 && wanted.ResourceVersion != before {
+		d.troubles.events.Eventf(wanted, nil, corev1.EventTypeWarning, eventDependencyConflict, "Distribute", messageDependencyClashes, strings.Join(clashes, "; "))
 	}
 	return nil
 }

@@ -86,8 +86,12 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 		made := NewBinding(s.object, s.policy, scale, extras)
 		made.BindingSpec().Resource.ResourceVersion = s.version
 		d.scheduler.Place(made)
-		if b, err = d.store(ctx, made); b == nil || err != nil {
+		if b, err = d.store(ctx, made); err != nil {
 			return err
+		}
+		if b == nil {
+			d.announce(s, scale)
+			return nil
 		}
 		if b.GetDeletionTimestamp() != nil || !belongsTo(b, s.object) {
 			s.waits = true
@@ -95,6 +99,14 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 		}
 	}
 	return d.update(ctx, s, b, scale, extras)
+}
+
+// announce says that a template is bound for the first time.
+func (d *detector) announce(s *detection, scale Scale) {
+	d.troubles.events.Routine(s.object, nil, eventApplied, "Propagate", "%s has taken the object", ClaimOf(s.policy))
+	if scale.Replicas > 0 || scale.Need != nil {
+		d.troubles.events.Routine(s.object, nil, eventReplicas, "Propagate", "the object asks for %d replicas", scale.Replicas)
+	}
 }
 
 func claimOn(b workv1alpha2.Binding) (Claim, bool) {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"muster.dev/muster/backend/kube"
 )
 
 // Reasons of Events about a template (contract section 3.8).
@@ -17,22 +19,22 @@ const (
 	eventApplyFailed      = "ApplyPolicyFailed"
 	eventPreempted        = "PreemptPolicySucceed"
 	eventPreemptFailed    = "PreemptPolicyFailed"
+	eventReplicas         = "GetReplicasSucceed"
 	eventReplicasFailed   = "GetReplicasFailed"
 	eventComponentsFailed = "GetComponentsFailed"
 )
 
 // troubles tells of what keeps templates from being propagated, once for each
-// trouble, and of its end. What goes well from the start has no event: a thousand
-// templates would have a thousand.
+// trouble, and of its end. What goes well from the start is told in measure.
 type troubles struct {
-	events events.EventRecorder
+	events *kube.Announcer
 
 	mu   sync.Mutex
 	last map[Ref]string
 }
 
 func newTroubles(recorder events.EventRecorder) *troubles {
-	return &troubles{events: recorder, last: map[Ref]string{}}
+	return &troubles{events: kube.NewAnnouncer(recorder), last: map[Ref]string{}}
 }
 
 // tell says what is wrong with an object, unless that was said last.
