@@ -14,12 +14,12 @@ export function Excluded({ excluded }: { excluded: readonly ExcludedCluster[] })
   const words = useWords(editorWords).preview;
   const { language } = useLanguage();
   if (excluded.length === 0) return null;
-  const groups = Map.groupBy(excluded, (cluster) => cluster.filter);
+  const groups = [...new Set(excluded.map((cluster) => cluster.filter))].map((filter) => [filter, excluded.filter((cluster) => cluster.filter === filter)] as const);
   return (
     <details className={styles['excluded']} open={excluded.length <= few}>
       <summary>{words.leftOut(count(language, excluded.length))}</summary>
       <dl>
-        {[...groups].map(([filter, clusters]) => (
+        {groups.map(([filter, clusters]) => (
           <div key={filter}>
             <dt title={filter}>{words.filters[filter] ?? filter}{clusters.length > 1 && <span className="dim"> · {words.leftOutBy(count(language, clusters.length))}</span>}</dt>
             {clusters.slice(0, shown).map((cluster) => (

@@ -1,1 +1,62 @@
-export default function PolicyEditorPage({ resource }: { resource: string; namespace?: string; name?: string }) { return <h1>{resource}</h1>; }
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { ApiError } from '@/api/client';
+import { useExplain } from '@/api/errors';
+import { type PolicyAt, paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { PolicyEditor } from './editor/PolicyEditor';
+import { baseOf, openSession } from './editor/session';
+import { editorWords } from './editor/words';
+import { blank, entryOf, fleetOf } from './gallery/entries';
+import { type KindFacts, kindOf, policyPath } from './kinds';
+import { fleet, policyDetail } from './queries';
+import { policyWords } from './words';
+
+interface PolicyEditorPageProps {
+  resource: string;
+  /** With the name, of a saved policy; "-" for what has no namespace. */
+  namespace?: string;
+  name?: string;
+}
+
+/** Makes a policy or changes one. */
+export default function PolicyEditorPage({ resource, namespace, name }: PolicyEditorPageProps) {
+  const words = useWords(policyWords);
+  const facts = kindOf(resource);
+  if (!facts) return <Empty page title={words.noKindTitle} action={<Link href={paths.policies()}>{words.toList}</Link>}>{words.noKindText}</Empty>;
+  if (!name) return <NewPolicy facts={facts} />;
+  return <SavedPolicy facts={facts} at={{ resource, namespace: namespace === '-' ? undefined : namespace, name }} />;
+}
+
+function NewPolicy({ facts }: { facts: KindFacts }) {
+  const [search] = useSearchParams();
+  const start = entryOf(search.get('start'));
+  const { data, error } = useQuery(fleet);
+  // The examples name clusters of the fleet; without an answer they name some of their own.
+  if (start && !data && !error) return <Placeholder rows={8} />;
+  const yaml = start?.resource === facts.resource ? start.yaml(fleetOf(data ?? [])) : blank(facts.resource);
+  return <Opened key={search.get('start') ?? ''} facts={facts} sessionKey={`new/${facts.resource}/${search.get('start') ?? ''}`} base={{ yaml, resourceVersion: undefined }} />;
+}
+
+function SavedPolicy({ facts, at }: { facts: KindFacts; at: PolicyAt }) {
+  const words = useWords(policyWords);
+  const explain = useExplain();
+  const query = useQuery(policyDetail(at, false));
+  if (!query.data) {
+    if (query.error instanceof ApiError && query.error.status === 404) {
+      return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.policies()}>{words.toList}</Link>}>{words.goneText}</Empty>;
+    }
+    return query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={8} />;
+  }
+  return <Opened facts={facts} sessionKey={policyPath(at)} base={baseOf(query.data.detail)} saved={at} />;
+}
+
+function Opened({ facts, sessionKey, base, saved }: { facts: KindFacts; sessionKey: string; base: { yaml: string; resourceVersion: string | undefined }; saved?: PolicyAt }) {
+  const words = useWords(editorWords);
+  const [session] = useState(() => openSession(sessionKey, base, words.panes.yaml));
+  return <PolicyEditor session={session} opened={facts} saved={saved} />;
+}

@@ -21,7 +21,7 @@ export function YamlPane({ draft, onCursor }: { draft: Draft; onCursor: (path: P
         }
       },
     });
-    const stop = draft.show((transaction) => view.update([transaction]));
+    const stop = draft.show((transaction) => view.update([transaction]), () => view.focus());
     return () => {
       stop();
       view.destroy();

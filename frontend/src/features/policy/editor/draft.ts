@@ -28,6 +28,7 @@ export class Draft {
   private watchers = new Set<() => void>();
   /** Where the form made the last change, if it was the form that made it. */
   private field: Path | undefined;
+  private focus: (() => void) | undefined;
   private view: ((transaction: Transaction) => void) | undefined;
 
   constructor(text: string, extensions: Extension = []) {
@@ -48,9 +49,14 @@ export class Draft {
   }
 
   /** The editor that shows the state; it is told of every transaction. */
-  show(view: (transaction: Transaction) => void): () => void {
+  show(view: (transaction: Transaction) => void, focus: () => void): () => void {
     this.view = view;
-    return () => { if (this.view === view) this.view = undefined; };
+    this.focus = focus;
+    return () => {
+      if (this.view !== view) return;
+      this.view = undefined;
+      this.focus = undefined;
+    };
   }
 
   dispatch = (transaction: Transaction): void => {
@@ -111,6 +117,12 @@ export class Draft {
     const range = path && path.length > 0 ? rangeOf(parsed, path) : undefined;
     const lit = range && range.to > range.from ? { from: range.from, to: range.exact ? range.to : range.from } : null;
     this.change({ effects: lit ? [light.of(lit), EditorView.scrollIntoView(lit.from, { y: 'nearest', yMargin: 40 })] : light.of(null) });
+  }
+
+  /** Puts the cursor there. */
+  goTo(offset: number): void {
+    this.change({ selection: { anchor: Math.min(offset, this.state.doc.length) }, effects: EditorView.scrollIntoView(Math.min(offset, this.state.doc.length), { y: 'center' }) });
+    this.focus?.();
   }
 
   undo = (): void => { undo({ state: this.state, dispatch: this.dispatch }); };

@@ -21,7 +21,7 @@ export const en = {
     gain: (n: number) => (n === 1 ? '1 cluster gains' : `${n} clusters gain`),
     lose: (n: number) => (n === 1 ? '1 loses' : `${n} lose`),
     loseOnly: (n: number) => (n === 1 ? '1 cluster loses' : `${n} clusters lose`),
-    shift: (n: number) => (n === 1 ? 'replicas change in 1 cluster' : `replicas change in ${n} clusters`),
+    comma: ', ',
     still: 'nothing moves',
     nothing: 'nothing matches yet',
     unfit: (n: number) => (n === 1 ? '1 object finds no place' : `${n} objects find no place`),

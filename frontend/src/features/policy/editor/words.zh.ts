@@ -23,7 +23,7 @@ export const zh: EditorWords = {
     gain: (n) => `${n} 个集群增加`,
     lose: (n) => `${n} 个减少`,
     loseOnly: (n) => `${n} 个集群减少`,
-    shift: (n) => `${n} 个集群的副本数改变`,
+    comma: '，',
     still: '没有变动',
     nothing: '尚无匹配',
     unfit: (n) => `${n} 个对象找不到位置`,
