@@ -26,6 +26,7 @@ import (
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/override"
+	"muster.dev/muster/backend/propagation/work"
 	"muster.dev/muster/backend/template"
 )
 
@@ -50,10 +51,10 @@ type Templates interface {
 //	        ──► Works written side by side, those that say it already left alone
 type BindingReconciler struct {
 	hub         client.Client
-	works       writer
+	writer      work.Writer
 	templates   Templates
 	interpreter Interpreter
-	events      events.EventRecorder
+	events      *kube.Announcer
 	metrics     *metrics
 
 	unseen   *unseen
@@ -71,7 +72,7 @@ type BindingReconciler struct {
 
 func newBindingReconciler(hub client.Client, live client.Reader, templates Templates, interpreter Interpreter, recorder events.EventRecorder) *BindingReconciler {
 	return &BindingReconciler{
-		hub: hub, works: writer{hub, live}, templates: templates, interpreter: interpreter, events: recorder, metrics: shared,
+		hub: hub, writer: work.Writer{Hub: hub, Live: live}, templates: templates, interpreter: interpreter, events: kube.NewAnnouncer(recorder), metrics: shared,
 		unseen: newUnseen(), settling: newSettling(clock.RealClock{}), troubles: newTroubles(), unserved: newUnserved(),
 		external: &feed{}, status: &feed{}, awaiting: map[types.NamespacedName]bool{},
 	}
@@ -81,7 +82,7 @@ func newBindingReconciler(hub client.Client, live client.Reader, templates Templ
 type round struct {
 	*BindingReconciler
 	name    types.NamespacedName
-	binding boundObject
+	binding work.Binding
 	works   map[types.NamespacedName]bool // every Work of the binding; whether it is going already
 	// template is set by findTemplate.
 	template *unstructured.Unstructured
@@ -90,7 +91,7 @@ type round struct {
 // Reconcile implements reconcile.Reconciler. A request without a namespace means
 // a ClusterResourceBinding.
 func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	b := &round{BindingReconciler: r, name: request.NamespacedName, binding: newBinding(request.NamespacedName), works: map[types.NamespacedName]bool{}}
+	b := &round{BindingReconciler: r, name: request.NamespacedName, binding: work.NewBinding(request.NamespacedName), works: map[types.NamespacedName]bool{}}
 	if err := r.hub.Get(ctx, b.name, b.binding, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(b.name)
@@ -160,8 +161,8 @@ func (b *round) hold(ctx context.Context) (ctrl.Result, bool, error) {
 }
 
 func (b *round) setFinalizers(ctx context.Context, finalizers []string) error {
-	before, after := newBinding(b.name), newBinding(b.name)
-	for _, o := range []boundObject{before, after} {
+	before, after := work.NewBinding(b.name), work.NewBinding(b.name)
+	for _, o := range []work.Binding{before, after} {
 		o.SetNamespace(b.name.Namespace)
 		o.SetName(b.name.Name)
 		o.SetResourceVersion(b.binding.GetResourceVersion())
@@ -278,23 +279,27 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 	}
 	renderer := NewRenderer(Source{Template: b.template, Binding: b.binding, Overrides: overrides}, b.interpreter)
 	var mu sync.Mutex
-	failed, stuck := failures{}, false
+	failed, stuck, news := failures{}, false, sent{}
 	var group errgroup.Group
 	group.SetLimit(sendLimit)
 	for _, target := range Targets(b.binding.BindingSpec()) {
 		group.Go(func() error {
-			done, err := b.serve(ctx, renderer, target)
+			done, overridden, err := b.serve(ctx, renderer, target)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				failed[target.Cluster] = err
 			}
-			stuck = stuck || done == blocked
+			stuck = stuck || done == work.Blocked
+			if done == work.Written && err == nil {
+				news.clusters = append(news.clusters, target.Cluster)
+				news.overridden = news.overridden || overridden
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // never fails: what failed is noted
-	b.report(failed)
+	b.report(failed, news)
 	if stuck {
 		b.await(b.name, true)
 	}
@@ -309,35 +314,41 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 
 // serve writes the Work of one target. A cluster that is not there, or going,
 // gets none: its coming makes an event.
-func (b *round) serve(ctx context.Context, renderer *Renderer, target Target) (outcome, error) {
+func (b *round) serve(ctx context.Context, renderer *Renderer, target Target) (done work.Outcome, overridden bool, err error) {
 	var cluster clusterv1alpha1.Cluster
-	err := b.hub.Get(ctx, types.NamespacedName{Name: target.Cluster}, &cluster, client.UnsafeDisableDeepCopy)
+	err = b.hub.Get(ctx, types.NamespacedName{Name: target.Cluster}, &cluster, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && cluster.DeletionTimestamp != nil {
-		return waiting, nil
+		return work.Waiting, false, nil
 	}
 	if err != nil {
-		return same, fmt.Errorf("read cluster %s: %w", target.Cluster, err)
+		return work.Same, false, fmt.Errorf("read cluster %s: %w", target.Cluster, err)
 	}
 	rendered, err := renderer.Render(ctx, target, &cluster)
 	if err != nil {
-		return same, err
+		return work.Same, false, err
 	}
 	wanted, err := renderer.task(target, rendered)
 	if err != nil {
-		return same, err
+		return work.Same, false, err
 	}
-	done, err := b.BindingReconciler.works.send(ctx, wanted)
-	if done == written && err == nil {
-		work := types.NamespacedName{Namespace: wanted.namespace(), Name: wanted.form.work}
-		if _, known := b.works[work]; !known {
-			b.unseen.add(b.name, work)
+	done, err = b.writer.Send(ctx, wanted)
+	if done == work.Written && err == nil {
+		if _, known := b.works[wanted.Key()]; !known {
+			b.unseen.add(b.name, wanted.Key())
 		}
 	}
-	return done, err
+	return done, len(rendered.Cluster)+len(rendered.Namespaced) > 0, err
 }
 
-// report tells of targets that could not be served, and once they can.
-func (b *round) report(failed failures) {
+// sent are the clusters that were sent something new.
+type sent struct {
+	clusters   []string
+	overridden bool // at least for one of them
+}
+
+// report tells of targets that could not be served, and once they can; and, in
+// measure, of those that were.
+func (b *round) report(failed failures, done sent) {
 	overridden, others := failures{}, failures{}
 	for cluster, err := range failed {
 		var policy *overrideError

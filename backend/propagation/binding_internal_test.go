@@ -250,27 +250,27 @@ func TestTask(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			work, err := wanted.made()
+			made, err := wanted.Made()
 			if err != nil {
 				t.Fatal(err)
 			}
-			manifest := object(t, string(work.Spec.Workload.Manifests[0].Raw))
-			if got := []string{work.Annotations[workv1alpha1.ConflictResolutionAnnotation], manifest.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]}; got[0] != test.conflict || got[1] != test.conflict {
+			manifest := object(t, string(made.Spec.Workload.Manifests[0].Raw))
+			if got := []string{made.Annotations[workv1alpha1.ConflictResolutionAnnotation], manifest.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]}; got[0] != test.conflict || got[1] != test.conflict {
 				t.Errorf("conflict resolution %v", got)
 			}
-			if *work.Spec.SuspendDispatching != test.suspend || *work.Spec.PreserveResourcesOnDeletion != test.preserve {
-				t.Errorf("%+v", work.Spec)
+			if *made.Spec.SuspendDispatching != test.suspend || *made.Spec.PreserveResourcesOnDeletion != test.preserve {
+				t.Errorf("%+v", made.Spec)
 			}
-			if !strings.Contains(work.Annotations[policyv1alpha1.AppliedClusterOverridesAnnotation], `"policyName":"image"`) {
-				t.Errorf("overrides are not noted: %v", work.Annotations)
+			if !strings.Contains(made.Annotations[policyv1alpha1.AppliedClusterOverridesAnnotation], `"policyName":"image"`) {
+				t.Errorf("overrides are not noted: %v", made.Annotations)
 			}
-			again, err := wanted.changed(work)
+			again, err := wanted.Changed(made)
 			if err != nil || again != nil {
 				t.Errorf("the same counts as a change: %v", err)
 			}
-			work.Labels["theirs"], work.Annotations["theirs"] = "x", "y"
-			work.Annotations[policyv1alpha1.AppliedOverridesAnnotation] = "[]" // of a policy that is gone
-			again, err = wanted.changed(work)
+			made.Labels["theirs"], made.Annotations["theirs"] = "x", "y"
+			made.Annotations[policyv1alpha1.AppliedOverridesAnnotation] = "[]" // of a policy that is gone
+			again, err = wanted.Changed(made)
 			if err != nil || again == nil || again.Labels["theirs"] != "x" || again.Annotations["theirs"] != "y" {
 				t.Fatalf("%+v, %v", again, err)
 			}

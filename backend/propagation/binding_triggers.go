@@ -29,6 +29,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/propagation/work"
 	"muster.dev/muster/backend/template"
 )
 
@@ -76,7 +77,7 @@ func (r *BindingReconciler) setup(m ctrl.Manager) error {
 var bindingChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
 		(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil) ||
-		!sameMaps(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+		!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 }}
 
 // clusterChanged keeps the events after which an override may mean a cluster that
@@ -86,7 +87,7 @@ var clusterChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 		after, okAfter := e.ObjectNew.(*clusterv1alpha1.Cluster)
-		return ok && okAfter && (before.UID != after.UID || !sameMaps(before.Labels, after.Labels) || before.Spec.Provider != after.Spec.Provider ||
+		return ok && okAfter && (before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) || before.Spec.Provider != after.Spec.Provider ||
 			before.Spec.Region != after.Spec.Region || !slices.Equal(before.Spec.Zones, after.Spec.Zones))
 	},
 }
@@ -115,7 +116,7 @@ func (r *BindingReconciler) requestsOf(ctx context.Context, cluster string) []re
 }
 
 func (r *BindingReconciler) onWorkCreated(_ context.Context, e event.CreateEvent, _ queue) {
-	if binding, ok := referenceOf(e.Object.GetAnnotations()); ok {
+	if binding, ok := work.BindingName(e.Object.GetAnnotations()); ok {
 		r.unseen.saw(binding, client.ObjectKeyFromObject(e.Object))
 	}
 }
@@ -124,7 +125,7 @@ func (r *BindingReconciler) onWorkCreated(_ context.Context, e event.CreateEvent
 // client that leaves deletes its Works, and must not get them back (contract
 // section 6.7).
 func (r *BindingReconciler) onWorkDeleted(_ context.Context, e event.DeleteEvent, q queue) {
-	binding, ok := referenceOf(e.Object.GetAnnotations())
+	binding, ok := work.BindingName(e.Object.GetAnnotations())
 	if !ok {
 		return
 	}

@@ -1,13 +1,16 @@
 package propagation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // impersonatorName names the account of the cluster proxy in a member, and its
@@ -144,4 +147,18 @@ func impersonatorBinding(namespace string) *rbacv1.ClusterRoleBinding {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: impersonatorName},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: impersonatorName}},
 	}
+}
+
+// clusterTask is a task that belongs to a Cluster and carries one object without
+// a namespace.
+func clusterTask(cluster *clusterv1alpha1.Cluster, object any, kind string) (*work.Task, error) {
+	o, err := work.Unstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s for cluster %s: %w", kind, cluster.Name, err)
+	}
+	form, err := work.NewForm(o, work.SystemMarks("", apis.SystemLabel))
+	if err != nil {
+		return nil, err
+	}
+	return &work.Task{Cluster: cluster.Name, Form: form, Owners: work.OwnedBy(clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster, cluster)}, nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // Reasons of Events about the rights of the proxy (contract section 3.8).
@@ -35,7 +36,7 @@ const (
 // Cluster.
 type ImpersonationReconciler struct {
 	hub    client.Client
-	works  writer
+	works  work.Writer
 	events events.EventRecorder
 
 	mu   sync.Mutex
@@ -48,7 +49,7 @@ type ImpersonationReconciler struct {
 // NewImpersonationReconciler returns the reconciler. live reads from the API
 // itself.
 func NewImpersonationReconciler(hub client.Client, live client.Reader, recorder events.EventRecorder) *ImpersonationReconciler {
-	return &ImpersonationReconciler{hub: hub, works: writer{hub, live}, events: recorder, kept: map[types.UID][sha256.Size]byte{}}
+	return &ImpersonationReconciler{hub: hub, works: work.Writer{Hub: hub, Live: live}, events: recorder, kept: map[types.UID][sha256.Size]byte{}}
 }
 
 // SetupWithManager starts the reconciler with the manager.
@@ -150,8 +151,8 @@ func (r *ImpersonationReconciler) ensure(ctx context.Context, cluster *clusterv1
 	if err != nil {
 		return false, err
 	}
-	done, err := r.works.send(ctx, wanted)
-	return done != waiting && done != blocked, err
+	done, err := r.works.Send(ctx, wanted)
+	return done != work.Waiting && done != work.Blocked, err
 }
 
 func digestOf(parts ...any) ([sha256.Size]byte, error) {

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // Indexes of the manager's cache, so that nothing is searched for.
@@ -41,7 +42,7 @@ func addIndexes(ctx context.Context, m ctrl.Manager) error {
 		name   string
 		values client.IndexerFunc
 	}{
-		{&workv1alpha1.Work{}, worksByBinding, func(o client.Object) []string { return present(bindingOf(o.GetLabels())) }},
+		{&workv1alpha1.Work{}, worksByBinding, func(o client.Object) []string { return present(work.BindingID(o.GetLabels())) }},
 		{&workv1alpha1.Work{}, worksByQuota, func(o client.Object) []string { return present(quotaOf(o.GetLabels())) }},
 		{&workv1alpha2.ResourceBinding{}, bindingsByCluster, clusters},
 		{&workv1alpha2.ClusterResourceBinding{}, bindingsByCluster, clusters},
@@ -93,8 +94,8 @@ func bindingsOf(ctx context.Context, hub client.Reader, cluster string) ([]types
 }
 
 // bindingsIn returns the bindings in a list of either kind.
-func bindingsIn(list client.ObjectList) []boundObject {
-	var bindings []boundObject
+func bindingsIn(list client.ObjectList) []work.Binding {
+	var bindings []work.Binding
 	switch list := list.(type) {
 	case *workv1alpha2.ResourceBindingList:
 		for i := range list.Items {

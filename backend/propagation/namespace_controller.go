@@ -3,6 +3,7 @@ package propagation
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/apis/work/manifest"
 	"muster.dev/muster/backend/override"
+	"muster.dev/muster/backend/propagation/work"
 	"muster.dev/muster/backend/template"
 )
 
@@ -30,7 +32,7 @@ import (
 // namespace.
 type NamespaceReconciler struct {
 	hub   client.Client
-	works writer
+	works work.Writer
 	scope *template.Scope
 }
 
@@ -55,8 +57,8 @@ func (r *NamespaceReconciler) setup(m ctrl.Manager) error {
 var namespaceChanged = predicate.Funcs{
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !sameMaps(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!sameMaps(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
 	},
 }
 
@@ -148,18 +150,18 @@ func (r *NamespaceReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("send namespace %s to cluster %s: %w", namespace.Name, cluster.Name, err)
 	}
-	done, err := r.works.send(ctx, wanted)
-	if done == blocked {
+	done, err := r.works.Send(ctx, wanted)
+	if done == work.Blocked {
 		return ctrl.Result{RequeueAfter: goneRetry}, err
 	}
 	return ctrl.Result{}, err
 }
 
 // namespaceTask is a namespace on its way to a cluster. It goes with the hub's.
-func namespaceTask(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster, policies override.Policies) (*task, error) {
+func namespaceTask(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster, policies override.Policies) (*work.Task, error) {
 	typed := namespace.DeepCopy()
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
-	object, err := unstructuredOf(typed)
+	object, err := work.Unstructured(typed)
 	if err != nil {
 		return nil, fmt.Errorf("encode the namespace: %w", err)
 	}
@@ -168,12 +170,12 @@ func namespaceTask(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster
 		return nil, err
 	}
 	manifest.Prune(overridden.Object)
-	f, err := newForm(overridden.Object, systemMarks(string(namespace.UID)))
+	form, err := work.NewForm(overridden.Object, work.SystemMarks(string(namespace.UID)))
 	if err != nil {
 		return nil, err
 	}
-	t := &task{cluster: cluster.Name, form: &f, owners: ownedBy("v1", "Namespace", namespace)}
-	return t, t.noteOverrides(overridden.Cluster, nil)
+	t := &work.Task{Cluster: cluster.Name, Form: form, Owners: work.OwnedBy("v1", "Namespace", namespace)}
+	return t, t.NoteOverrides(overridden.Cluster, nil)
 }
 
 // enqueueMeant looks again at the namespaces that one of the policies means.
@@ -190,7 +192,7 @@ func (r *NamespaceReconciler) enqueueMeant(ctx context.Context, q queue, policie
 	}
 	for i := range namespaces.Items {
 		n := &namespaces.Items[i]
-		o, err := unstructuredOf(&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}})
+		o, err := work.Unstructured(&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}})
 		if err != nil || !meansAny(specs, o) {
 			continue
 		}

@@ -13,11 +13,12 @@ import (
 	"muster.dev/muster/backend/apis"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // quotaTask is the part of a quota that one cluster is assigned.
-func quotaTask(quota *policyv1alpha1.FederatedResourceQuota, assignment *policyv1alpha1.StaticClusterAssignment) (*task, error) {
-	object, err := unstructuredOf(&corev1.ResourceQuota{
+func quotaTask(quota *policyv1alpha1.FederatedResourceQuota, assignment *policyv1alpha1.StaticClusterAssignment) (*work.Task, error) {
+	object, err := work.Unstructured(&corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: quota.Namespace, Name: quota.Name},
 		Spec:       corev1.ResourceQuotaSpec{Hard: assignment.Hard},
@@ -26,11 +27,11 @@ func quotaTask(quota *policyv1alpha1.FederatedResourceQuota, assignment *policyv
 		return nil, fmt.Errorf("encode the quota of cluster %s: %w", assignment.ClusterName, err)
 	}
 	delete(object.Object, "status")
-	f, err := newForm(object, systemMarks(""))
+	form, err := work.NewForm(object, work.SystemMarks(""))
 	if err != nil {
 		return nil, err
 	}
-	return &task{cluster: assignment.ClusterName, form: &f, labels: map[string]string{
+	return &work.Task{Cluster: assignment.ClusterName, Form: form, Labels: map[string]string{
 		policyv1alpha1.FederatedResourceQuotaNamespaceLabel: quota.Namespace,
 		policyv1alpha1.FederatedResourceQuotaNameLabel:      quota.Name,
 	}}, nil

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // QuotaReconciler makes a ResourceQuota in each cluster that a
@@ -29,8 +29,8 @@ import (
 // section 8.7).
 type QuotaReconciler struct {
 	hub      client.Client
-	works    writer
-	events   events.EventRecorder
+	writer   work.Writer
+	events   *kube.Announcer
 	troubles *troubles
 }
 
@@ -134,11 +134,14 @@ func (r *QuotaReconciler) assign(ctx context.Context, quota *policyv1alpha1.Fede
 		if err != nil {
 			return false, err
 		}
-		done, err := r.works.send(ctx, wanted)
+		done, err := r.writer.Send(ctx, wanted)
 		if err != nil {
 			return false, err
 		}
-		pending = pending || done == waiting || done == blocked
+		pending = pending || done == work.Waiting || done == work.Blocked
+		if done == work.Written {
+			r.events.Routine(quota, nil, eventSyncWork, "Sync", "the part of cluster %s is sent", assignment.ClusterName)
+		}
 	}
 	return pending, r.drop(ctx, known, assigned)
 }
@@ -175,5 +178,7 @@ func (r *QuotaReconciler) tell(ctx context.Context, quota *policyv1alpha1.Federa
 	if err := kube.PatchStatus(ctx, r.hub, before, after); err != nil {
 		return retryStale(fmt.Errorf("write status of quota %s/%s: %w", quota.Namespace, quota.Name, err))
 	}
+	r.events.Routine(quota, nil, eventAggregate, "AggregateStatus", "what the clusters report is summed up")
+	r.events.Routine(quota, nil, eventCollectStatus, "AggregateStatus", "what is used of the whole is known")
 	return ctrl.Result{}, nil
 }

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/override"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // recording is what a recorded hub held at one moment.
@@ -74,10 +75,10 @@ func readRecording(t *testing.T, file string) recording {
 
 // compareWork compares what we would write with what was recorded, except what
 // the API adds. The Work gets the recorded id.
-func compareWork(t *testing.T, wanted *task, recorded *workv1alpha1.Work) {
+func compareWork(t *testing.T, wanted *work.Task, recorded *workv1alpha1.Work) {
 	t.Helper()
-	made := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: wanted.namespace(), Name: wanted.form.work}}
-	if err := wanted.complete(made, recorded.Labels[workv1alpha1.WorkPermanentIDLabel]); err != nil {
+	made := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: wanted.Key().Namespace, Name: wanted.Key().Name}}
+	if err := wanted.Complete(made, recorded.Labels[workv1alpha1.WorkPermanentIDLabel]); err != nil {
 		t.Fatal(err)
 	}
 	plain := func(w *workv1alpha1.Work) map[string]any {
@@ -95,19 +96,19 @@ func compareWork(t *testing.T, wanted *task, recorded *workv1alpha1.Work) {
 	if diff := cmp.Diff(plain(recorded), plain(made)); diff != "" {
 		t.Errorf("work %s/%s (-recorded +made):\n%s", recorded.Namespace, recorded.Name, diff)
 	}
-	if again, err := wanted.changed(recorded); err != nil || again != nil {
+	if again, err := wanted.Changed(recorded); err != nil || again != nil {
 		t.Errorf("work %s/%s would be written again: %v", recorded.Namespace, recorded.Name, err)
 	}
 }
 
-func (r *recording) work(t *testing.T, namespace, name string) *workv1alpha1.Work {
+func (r *recording) work(t *testing.T, key types.NamespacedName) *workv1alpha1.Work {
 	t.Helper()
-	for _, work := range r.works {
-		if work.Namespace == namespace && work.Name == name {
-			return work
+	for _, w := range r.works {
+		if w.Namespace == key.Namespace && w.Name == key.Name {
+			return w
 		}
 	}
-	t.Fatalf("work %s/%s was not recorded", namespace, name)
+	t.Fatalf("work %s was not recorded", key)
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (r *recording) compareBinding(t *testing.T, b *workv1alpha2.ResourceBinding
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareWork(t, wanted, r.work(t, wanted.namespace(), wanted.form.work))
+		compareWork(t, wanted, r.work(t, wanted.Key()))
 		compared++
 	}
 	return compared
@@ -145,7 +146,7 @@ func TestWorksAreThoseOfTheRecordedHub(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareWork(t, wanted, r.work(t, wanted.namespace(), wanted.form.work))
+			compareWork(t, wanted, r.work(t, wanted.Key()))
 			compared++
 		}
 	}
@@ -158,7 +159,7 @@ func TestWorksAreThoseOfTheRecordedHub(t *testing.T) {
 func TestOverriddenWorkIsThatOfTheRecordedHub(t *testing.T) {
 	r := readRecording(t, "overridden.yaml")
 	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON(r.work(t, "karmada-es-member2", "nginx-687f7fb96f").Spec.Workload.Manifests[0].Raw); err != nil {
+	if err := o.UnmarshalJSON(r.work(t, types.NamespacedName{Namespace: "karmada-es-member2", Name: "nginx-687f7fb96f"}).Spec.Workload.Manifests[0].Raw); err != nil {
 		t.Fatal(err)
 	}
 	o.SetUID(types.UID(o.GetAnnotations()["resourcetemplate.karmada.io/uid"]))
@@ -186,9 +187,9 @@ func TestStatusIsThatOfTheRecordedHub(t *testing.T) {
 		r := readRecording(t, file)
 		for _, b := range r.bindings {
 			var mine []workv1alpha1.Work
-			for _, work := range r.works {
-				if bindingOf(work.Labels) == bindingOf(b.Labels) {
-					mine = append(mine, *work)
+			for _, w := range r.works {
+				if work.BindingID(w.Labels) == work.BindingID(b.Labels) {
+					mine = append(mine, *w)
 				}
 			}
 			told := summarize(b, mine, nil, func(string) bool { return false })

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -18,6 +20,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/override"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // Reviser writes the number of replicas into an object of any kind.
@@ -47,7 +50,7 @@ type Rendered struct {
 	// Changes are what the overrides changed.
 	Changes []override.Change
 
-	form form
+	form *work.Form
 }
 
 // Renderer makes the Works of one binding. What clusters get alike is made once.
@@ -155,7 +158,12 @@ func (r *Renderer) render(ctx context.Context, target Target, cluster *clusterv1
 	}
 	if len(state) > 0 {
 		object = object.DeepCopy()
-		object.SetLabels(with(object.GetLabels(), state))
+		labels := maps.Clone(object.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, state)
+		object.SetLabels(labels)
 	}
 	overridden, err := override.Apply(object, cluster, r.selected)
 	if err != nil {
@@ -163,7 +171,7 @@ func (r *Renderer) render(ctx context.Context, target Target, cluster *clusterv1
 	}
 	manifest.Prune(overridden.Object)
 	rendered := &Rendered{Object: overridden.Object, Cluster: overridden.Cluster, Namespaced: overridden.Namespaced, Changes: overridden.Changes}
-	if rendered.form, err = newForm(rendered.Object, r.marks()); err != nil {
+	if rendered.form, err = work.NewForm(rendered.Object, r.marks()); err != nil {
 		return nil, err
 	}
 	return rendered, nil
@@ -177,21 +185,21 @@ func (e *overrideError) Unwrap() error { return e.error }
 
 // marks are what the hub puts on the object besides the marks of its Work
 // (contract section 11.3).
-func (r *Renderer) marks() marks {
+func (r *Renderer) marks() work.Marks {
 	template, binding := r.source.Template, r.source.Binding
 	key, id := binding.PermanentID()
-	m := marks{
-		labels: map[string]string{apis.ManagedLabel: apis.LabelTrue, key: id},
-		annotations: map[string]string{
+	m := work.Marks{
+		Labels: map[string]string{apis.ManagedLabel: apis.LabelTrue, key: id},
+		Annotations: map[string]string{
 			apis.TemplateUIDAnnotation:                string(template.GetUID()),
 			workv1alpha1.ConflictResolutionAnnotation: r.conflictResolution(),
 		},
 	}
 	for key, value := range backReference(binding) {
-		m.annotations[key] = value
+		m.Annotations[key] = value
 	}
 	if generation := template.GetGeneration(); generation > 0 {
-		m.annotations[apis.TemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
+		m.Annotations[apis.TemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
 	}
 	return m
 }
@@ -223,14 +231,18 @@ func knownConflictResolution(value string) bool {
 	return value == "" || value == workv1alpha1.ConflictResolutionOverwrite || value == workv1alpha1.ConflictResolutionAbort
 }
 
-func with(a, b map[string]string) map[string]string {
-	joined := make(map[string]string, len(a)+len(b))
-	for _, m := range []map[string]string{a, b} {
-		for key, value := range m {
-			joined[key] = value
-		}
+// task returns what a target of the binding is to get.
+func (r *Renderer) task(target Target, rendered *Rendered) (*work.Task, error) {
+	spec := r.source.Binding.BindingSpec()
+	key, id := r.source.Binding.PermanentID()
+	t := &work.Task{
+		Cluster: target.Cluster, Form: rendered.form,
+		Labels: map[string]string{key: id}, Annotations: backReference(r.source.Binding),
+		Suspend:  ptr.To(suspended(spec, target.Cluster)),
+		Preserve: ptr.To(ptr.Deref(spec.PreserveResourcesOnDeletion, false)),
 	}
-	return joined
+	t.Annotations[workv1alpha1.ConflictResolutionAnnotation] = r.conflictResolution()
+	return t, t.NoteOverrides(rendered.Cluster, rendered.Namespaced)
 }
 
 // title names an object in messages: "Deployment default/nginx".

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 // TestWorkName uses names that clients of the field computed.
@@ -104,24 +105,24 @@ func TestImpersonatorRoleNamesEverybody(t *testing.T) {
 
 func TestClusterTask(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member3", UID: types.UID("u")}}
-	of := func(namespace string) *task {
+	of := func(namespace string) *work.Task {
 		made, err := clusterTask(cluster, impersonatorBinding(namespace), "ClusterRoleBinding")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made
 	}
-	work, err := of("karmada-cluster").made()
+	sent, err := of("karmada-cluster").Made()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if work.Namespace != "karmada-es-member3" || work.Name != "karmada-impersonator-84f8c8f8c6" || len(work.OwnerReferences) != 1 || work.OwnerReferences[0].UID != "u" {
-		t.Errorf("%+v", work.ObjectMeta)
+	if sent.Namespace != "karmada-es-member3" || sent.Name != "karmada-impersonator-84f8c8f8c6" || len(sent.OwnerReferences) != 1 || sent.OwnerReferences[0].UID != "u" {
+		t.Errorf("%+v", sent.ObjectMeta)
 	}
-	if again, err := of("karmada-cluster").changed(work); again != nil || err != nil {
+	if again, err := of("karmada-cluster").Changed(sent); again != nil || err != nil {
 		t.Errorf("what was written counts as a change: %v", err)
 	}
-	if again, err := of("elsewhere").changed(work); again == nil || err != nil {
+	if again, err := of("elsewhere").Changed(sent); again == nil || err != nil {
 		t.Errorf("another namespace does not count as a change: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package propagation
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -82,7 +83,7 @@ func significant(old, current *unstructured.Unstructured) bool {
 	if old == nil || current == nil || old.GetUID() != current.GetUID() || old.GetGeneration() != current.GetGeneration() {
 		return true
 	}
-	if !sameMaps(old.GetLabels(), current.GetLabels()) || !sameMaps(old.GetAnnotations(), current.GetAnnotations()) {
+	if !maps.Equal(old.GetLabels(), current.GetLabels()) || !maps.Equal(old.GetAnnotations(), current.GetAnnotations()) {
 		return true
 	}
 	for _, pair := range [][2]map[string]any{{old.Object, current.Object}, {current.Object, old.Object}} {

@@ -11,6 +11,7 @@ import (
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/execution"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/propagation/work"
 	"muster.dev/muster/backend/template"
 )
 
@@ -57,7 +58,7 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if d.Templates == nil {
 		return nil
 	}
-	quotas := &QuotaReconciler{hub: hub, works: writer{hub, live}, events: m.GetEventRecorder("federated-resource-quota-sync-controller"), troubles: newTroubles()}
+	quotas := &QuotaReconciler{hub: hub, writer: work.Writer{Hub: hub, Live: live}, events: kube.NewAnnouncer(m.GetEventRecorder("federated-resource-quota-sync-controller")), troubles: newTroubles()}
 	if err := quotas.setup(m); err != nil {
 		return fmt.Errorf("set up controller federated-resource-quota: %w", err)
 	}
@@ -73,7 +74,7 @@ func setUpNamespaces(m ctrl.Manager, d Deps) error {
 	if err != nil {
 		return err
 	}
-	namespaces := &NamespaceReconciler{hub: m.GetClient(), works: writer{m.GetClient(), m.GetAPIReader()}, scope: scope}
+	namespaces := &NamespaceReconciler{hub: m.GetClient(), works: work.Writer{Hub: m.GetClient(), Live: m.GetAPIReader()}, scope: scope}
 	if err := namespaces.setup(m); err != nil {
 		return fmt.Errorf("set up controller namespace-sync: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/propagation/work"
 )
 
 const (
@@ -46,7 +47,7 @@ type StatusReconciler struct {
 	hub         client.Client
 	templates   Templates
 	interpreter Interpreter
-	events      events.EventRecorder
+	events      *kube.Announcer
 	troubles    *troubles
 	unserved    *unserved
 	// starting and gathering remember since when bindings wait for a first report,
@@ -57,7 +58,7 @@ type StatusReconciler struct {
 
 func newStatusReconciler(hub client.Client, d Deps, bindings *BindingReconciler, recorder events.EventRecorder) *StatusReconciler {
 	return &StatusReconciler{
-		hub: hub, templates: d.Templates, interpreter: d.Interpreter, events: recorder,
+		hub: hub, templates: d.Templates, interpreter: d.Interpreter, events: kube.NewAnnouncer(recorder),
 		troubles: newTroubles(), unserved: bindings.unserved, starting: newSettling(clock.RealClock{}), gathering: newSettling(clock.RealClock{}), external: bindings.status,
 	}
 }
@@ -75,8 +76,8 @@ func (r *StatusReconciler) setup(m ctrl.Manager) error {
 }
 
 func (r *StatusReconciler) onWorkCreated(_ context.Context, e event.CreateEvent, q queue) {
-	if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
-		gather(work, q)
+	if w, ok := e.Object.(*workv1alpha1.Work); ok && len(w.Status.Conditions) > 0 {
+		gather(w, q)
 	}
 }
 
@@ -89,13 +90,13 @@ func (r *StatusReconciler) onWorkChanged(_ context.Context, e event.UpdateEvent,
 }
 
 func (r *StatusReconciler) onWorkDeleted(_ context.Context, e event.DeleteEvent, q queue) {
-	if work, ok := e.Object.(*workv1alpha1.Work); ok {
-		gather(work, q)
+	if w, ok := e.Object.(*workv1alpha1.Work); ok {
+		gather(w, q)
 	}
 }
 
-func gather(work *workv1alpha1.Work, q queue) {
-	if binding, ok := referenceOf(work.Annotations); ok {
+func gather(reported *workv1alpha1.Work, q queue) {
+	if binding, ok := work.BindingName(reported.Annotations); ok {
 		q.AddAfter(reconcile.Request{NamespacedName: binding}, gatherFor)
 	}
 }
@@ -104,7 +105,7 @@ func gather(work *workv1alpha1.Work, q queue) {
 // a ClusterResourceBinding.
 func (r *StatusReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	name := request.NamespacedName
-	b := newBinding(name)
+	b := work.NewBinding(name)
 	if err := r.hub.Get(ctx, name, b, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.troubles.forget(name)
@@ -134,11 +135,23 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request ctrl.Request) 
 		if err := r.write(ctx, name, b, wanted); err != nil {
 			return retryStale(err)
 		}
+		r.announce(b, wanted)
 	}
 	if told.applied == nil {
 		return ctrl.Result{}, nil // never scheduled
 	}
 	return r.aggregate(ctx, name, b, told.items)
+}
+
+// announce tells, in measure, that a status has been summed up for the first time.
+func (r *StatusReconciler) announce(b work.Binding, wanted *workv1alpha2.ResourceBindingStatus) {
+	if len(b.BindingStatus().AggregatedStatus) > 0 || len(wanted.AggregatedStatus) == 0 {
+		return
+	}
+	r.events.Routine(b, nil, eventAggregate, "AggregateStatus", "what the clusters report is summed up")
+	if template, ok := r.templates.Get(refOf(&b.BindingSpec().Resource)); ok {
+		r.events.Routine(template, nil, eventAggregate, "AggregateStatus", "what the clusters report is summed up")
+	}
 }
 
 // away says whether a cluster cannot answer now.
@@ -149,7 +162,7 @@ func (r *StatusReconciler) away(ctx context.Context, name string) bool {
 }
 
 // patience is how long a report waits for more.
-func (r *StatusReconciler) patience(name types.NamespacedName, b boundObject, told *report) time.Duration {
+func (r *StatusReconciler) patience(name types.NamespacedName, b work.Binding, told *report) time.Duration {
 	first := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.FullyApplied) == nil
 	switch {
 	case told.complete:
@@ -162,9 +175,9 @@ func (r *StatusReconciler) patience(name types.NamespacedName, b boundObject, to
 
 // write sends the status. It goes by what the cache knows; if that is outdated
 // the API refuses.
-func (r *StatusReconciler) write(ctx context.Context, name types.NamespacedName, b boundObject, wanted *workv1alpha2.ResourceBindingStatus) error {
-	before, after := newBinding(name), newBinding(name)
-	for _, o := range []boundObject{before, after} {
+func (r *StatusReconciler) write(ctx context.Context, name types.NamespacedName, b work.Binding, wanted *workv1alpha2.ResourceBindingStatus) error {
+	before, after := work.NewBinding(name), work.NewBinding(name)
+	for _, o := range []work.Binding{before, after} {
 		o.SetNamespace(name.Namespace)
 		o.SetName(name.Name)
 		o.SetResourceVersion(b.GetResourceVersion())
@@ -177,7 +190,7 @@ func (r *StatusReconciler) write(ctx context.Context, name types.NamespacedName,
 }
 
 // aggregate writes the sum onto the template, for kinds that have one.
-func (r *StatusReconciler) aggregate(ctx context.Context, name types.NamespacedName, b boundObject, items []workv1alpha2.AggregatedStatusItem) (ctrl.Result, error) {
+func (r *StatusReconciler) aggregate(ctx context.Context, name types.NamespacedName, b work.Binding, items []workv1alpha2.AggregatedStatusItem) (ctrl.Result, error) {
 	ref := refOf(&b.BindingSpec().Resource)
 	found, ok := r.templates.Get(ref)
 	if uid := b.BindingSpec().Resource.UID; !ok || uid != "" && uid != found.GetUID() || found.GetDeletionTimestamp() != nil {

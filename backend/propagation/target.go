@@ -5,7 +5,12 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/propagation/work"
 )
+
+// WorkName is the name of the Work that carries an object, as clients compute it
+// (contract section 3.2). namespace is empty for kinds without namespaces.
+func WorkName(namespace, name, kind string) string { return work.Name(namespace, name, kind) }
 
 // Target is a cluster that gets the template of a binding.
 type Target struct {

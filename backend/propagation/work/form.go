@@ -1,4 +1,4 @@
-package propagation
+package work
 
 import (
 	"bytes"
@@ -14,26 +14,27 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 )
 
-// marks are labels and annotations that the hub puts on an object.
-type marks struct {
-	labels, annotations map[string]string
+// Marks are labels and annotations that the hub puts on an object.
+type Marks struct {
+	Labels, Annotations map[string]string
 }
 
-// form is an encoded object from which the manifests of many Works are made: they
+// Form is an encoded object from which the manifests of many Works are made: they
 // differ in the marks that lead back to the Work, and in nothing else. The bytes
 // are those that the hub's admission would write, so that a stored manifest can
 // be compared with what is wanted as it is.
-type form struct {
+type Form struct {
 	before, after       []byte         // around the metadata
 	metadata            map[string]any // without labels and annotations
 	labels, annotations map[string]string
-	work                string // the name of the Work
+	name                string // of the Work
 }
 
-// newForm encodes an object once.
-func newForm(o *unstructured.Unstructured, m marks) (form, error) {
-	f := form{metadata: map[string]any{}, labels: with(o.GetLabels(), m.labels), annotations: with(o.GetAnnotations(), m.annotations),
-		work: WorkName(o.GetNamespace(), o.GetName(), o.GetKind())}
+// NewForm encodes an object once. The marks that lead back to its Work need not
+// be among those given.
+func NewForm(o *unstructured.Unstructured, m Marks) (*Form, error) {
+	f := &Form{metadata: map[string]any{}, labels: with(o.GetLabels(), m.Labels), annotations: with(o.GetAnnotations(), m.Annotations),
+		name: Name(o.GetNamespace(), o.GetName(), o.GetKind())}
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for key, value := range metadata {
 		if key != "labels" && key != "annotations" {
@@ -42,14 +43,14 @@ func newForm(o *unstructured.Unstructured, m marks) (form, error) {
 	}
 	fields := slices.Sorted(maps.Keys(o.Object))
 	if metadata == nil {
-		return form{}, fmt.Errorf("encode %s: it has no metadata", title(o))
+		return nil, fmt.Errorf("encode %s: it has no metadata", title(o))
 	}
 	var part bytes.Buffer
 	separator := byte('{')
 	for _, field := range fields {
 		name, err := json.Marshal(field)
 		if err != nil {
-			return form{}, fmt.Errorf("encode %s: %w", title(o), err)
+			return nil, fmt.Errorf("encode %s: %w", title(o), err)
 		}
 		part.WriteByte(separator)
 		part.Write(name)
@@ -62,7 +63,7 @@ func newForm(o *unstructured.Unstructured, m marks) (form, error) {
 		}
 		value, err := json.Marshal(o.Object[field])
 		if err != nil {
-			return form{}, fmt.Errorf("encode %s: %w", title(o), err)
+			return nil, fmt.Errorf("encode %s: %w", title(o), err)
 		}
 		part.Write(value)
 	}
@@ -71,19 +72,22 @@ func newForm(o *unstructured.Unstructured, m marks) (form, error) {
 	return f, nil
 }
 
+// Name is that of the Work that carries the object.
+func (f *Form) Name() string { return f.name }
+
 // manifest is the object for the Work with this namespace and permanent id.
-func (f *form) manifest(namespace, workID string) ([]byte, error) {
+func (f *Form) manifest(namespace, workID string) ([]byte, error) {
 	metadata := maps.Clone(f.metadata)
 	metadata["labels"] = anyOf(f.labels)
 	annotations := anyOf(f.annotations)
 	annotations[workv1alpha1.WorkNamespaceAnnotation] = namespace
-	annotations[workv1alpha1.WorkNameAnnotation] = f.work
+	annotations[workv1alpha1.WorkNameAnnotation] = f.name
 	metadata["annotations"] = annotations
 	marked := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
 	manifest.Mark(marked, workID)
 	encoded, err := json.Marshal(marked.Object["metadata"])
 	if err != nil {
-		return nil, fmt.Errorf("encode the metadata of work %s: %w", f.work, err)
+		return nil, fmt.Errorf("encode the metadata of work %s: %w", f.name, err)
 	}
 	return slices.Concat(f.before, encoded, f.after), nil
 }
@@ -96,11 +100,26 @@ func anyOf(m map[string]string) map[string]any {
 	return converted
 }
 
-// systemMarks are those of objects that belong to no binding.
-func systemMarks(uid string, labels ...string) marks {
-	m := marks{labels: map[string]string{apis.ManagedLabel: apis.LabelTrue}, annotations: map[string]string{apis.TemplateUIDAnnotation: uid}}
+// SystemMarks are those of objects that belong to no binding.
+func SystemMarks(uid string, labels ...string) Marks {
+	m := Marks{Labels: map[string]string{apis.ManagedLabel: apis.LabelTrue}, Annotations: map[string]string{apis.TemplateUIDAnnotation: uid}}
 	for _, label := range labels {
-		m.labels[label] = apis.LabelTrue
+		m.Labels[label] = apis.LabelTrue
 	}
 	return m
+}
+
+func with(a, b map[string]string) map[string]string {
+	joined := make(map[string]string, len(a)+len(b))
+	maps.Copy(joined, a)
+	maps.Copy(joined, b)
+	return joined
+}
+
+// title names an object in messages: "Deployment default/nginx".
+func title(o *unstructured.Unstructured) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return o.GetKind() + " " + namespace + "/" + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetName()
 }

@@ -1,4 +1,4 @@
-package propagation
+package work
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
 	"muster.dev/muster/backend/apis"
-	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/override"
@@ -27,9 +27,9 @@ import (
 // codeAlphabet are the characters of the code in a Work's name.
 const codeAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// WorkName is the name of the Work that carries an object, as clients compute it
+// Name is the name of the Work that carries an object, as clients compute it
 // (contract section 3.2). namespace is empty for kinds without namespaces.
-func WorkName(namespace, name, kind string) string {
+func Name(namespace, name, kind string) string {
 	key := name + "-" + kind
 	if namespace != "" {
 		key = namespace + "-" + key
@@ -43,35 +43,24 @@ func WorkName(namespace, name, kind string) string {
 	return strings.ReplaceAll(strings.ToLower(name), ":", ".") + "-" + string(digits)
 }
 
-// task is what a cluster is to get: everything of a Work but its permanent id,
+// Task is what a cluster is to get: everything of a Work but its permanent id,
 // which a stored Work already has.
-type task struct {
-	cluster             string
-	form                *form
-	labels, annotations map[string]string
+type Task struct {
+	Cluster string
+	Form    *Form
+	// Labels and Annotations are added to those of others.
+	Labels, Annotations map[string]string
+	// Owners replace those that the Work has, unless nil.
+	Owners []metav1.OwnerReference
+	// Suspend and Preserve are nil for Works that belong to no binding.
+	Suspend, Preserve *bool
+
 	// dropped are annotations of ours that must not stay on a stored Work.
 	dropped []string
-	owners  []metav1.OwnerReference
-	// suspend and preserve are nil for Works that belong to no binding.
-	suspend, preserve *bool
 }
 
-// task returns what a target of the binding is to get.
-func (r *Renderer) task(target Target, rendered *Rendered) (*task, error) {
-	spec := r.source.Binding.BindingSpec()
-	key, id := r.source.Binding.PermanentID()
-	t := &task{
-		cluster: target.Cluster, form: &rendered.form,
-		labels: map[string]string{key: id}, annotations: backReference(r.source.Binding),
-		suspend:  ptr.To(suspended(spec, target.Cluster)),
-		preserve: ptr.To(ptr.Deref(spec.PreserveResourcesOnDeletion, false)),
-	}
-	t.annotations[workv1alpha1.ConflictResolutionAnnotation] = rendered.form.annotations[workv1alpha1.ConflictResolutionAnnotation]
-	return t, t.noteOverrides(rendered.Cluster, rendered.Namespaced)
-}
-
-// noteOverrides records on the Work what was applied to its object.
-func (t *task) noteOverrides(cluster, namespaced []override.Applied) error {
+// NoteOverrides records on the Work what was applied to its object.
+func (t *Task) NoteOverrides(cluster, namespaced []override.Applied) error {
 	for _, note := range []struct {
 		annotation string
 		applied    []override.Applied
@@ -82,35 +71,39 @@ func (t *task) noteOverrides(cluster, namespaced []override.Applied) error {
 		}
 		encoded, err := json.Marshal(note.applied)
 		if err != nil {
-			return fmt.Errorf("encode the overrides of work %s: %w", t.form.work, err)
+			return fmt.Errorf("encode the overrides of work %s: %w", t.Form.name, err)
 		}
-		if t.annotations == nil {
-			t.annotations = map[string]string{}
+		if t.Annotations == nil {
+			t.Annotations = map[string]string{}
 		}
-		t.annotations[note.annotation] = string(encoded)
+		t.Annotations[note.annotation] = string(encoded)
 	}
 	return nil
 }
 
-func (t *task) namespace() string { return apis.ExecutionSpace(t.cluster) }
-
-// made is the Work as it is created. It has its permanent id from the start: then
-// the stored Work is what we wrote, and comparing it needs no guess at what the
-// hub's admission does.
-func (t *task) made() (*workv1alpha1.Work, error) {
-	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace(), Name: t.form.work}}
-	return work, t.complete(work, string(uuid.NewUUID()))
+// Key is the Work's namespace and name.
+func (t *Task) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: apis.ExecutionSpace(t.Cluster), Name: t.Form.name}
 }
 
-// changed is the stored Work as it should be, nil if it is so already.
-func (t *task) changed(stored *workv1alpha1.Work) (*workv1alpha1.Work, error) {
+// Made is the Work as it is created. It has its permanent id from the start: then
+// the stored Work is what we wrote, and comparing it needs no guess at what the
+// hub's admission does.
+func (t *Task) Made() (*workv1alpha1.Work, error) {
+	key := t.Key()
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	return work, t.Complete(work, string(uuid.NewUUID()))
+}
+
+// Changed is the stored Work as it should be, nil if it is so already.
+func (t *Task) Changed(stored *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	id := stored.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" {
 		id = string(uuid.NewUUID())
 	}
 	// A deep copy would copy the manifest, which is about to be replaced.
 	work := &workv1alpha1.Work{TypeMeta: stored.TypeMeta, ObjectMeta: *stored.ObjectMeta.DeepCopy(), Status: stored.Status}
-	if err := t.complete(work, id); err != nil {
+	if err := t.Complete(work, id); err != nil {
 		return nil, err
 	}
 	if sameWork(stored, work) {
@@ -119,32 +112,32 @@ func (t *task) changed(stored *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	return work, nil
 }
 
-// complete writes the task into a Work. Labels and annotations of others stay.
-func (t *task) complete(work *workv1alpha1.Work, id string) error {
-	raw, err := t.form.manifest(work.Namespace, id)
+// Complete writes the task into a Work with a permanent id. Labels and annotations of others stay.
+func (t *Task) Complete(work *workv1alpha1.Work, id string) error {
+	raw, err := t.Form.manifest(work.Namespace, id)
 	if err != nil {
 		return err
 	}
-	work.Labels = with(work.Labels, t.labels)
+	work.Labels = with(work.Labels, t.Labels)
 	work.Labels[workv1alpha1.WorkPermanentIDLabel] = id
-	if annotations := with(work.Annotations, t.annotations); len(annotations) > 0 {
+	if annotations := with(work.Annotations, t.Annotations); len(annotations) > 0 {
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(t.dropped, key) })
 		work.Annotations = annotations
 	}
-	if t.owners != nil {
-		work.OwnerReferences = t.owners
+	if t.Owners != nil {
+		work.OwnerReferences = t.Owners
 	}
 	if !slices.Contains(work.Finalizers, workv1alpha1.ExecutionControllerFinalizer) {
 		work.Finalizers = append(work.Finalizers, workv1alpha1.ExecutionControllerFinalizer)
 	}
 	work.Spec = workv1alpha1.WorkSpec{
 		Workload:           workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}},
-		SuspendDispatching: t.suspend, PreserveResourcesOnDeletion: t.preserve,
+		SuspendDispatching: t.Suspend, PreserveResourcesOnDeletion: t.Preserve,
 	}
 	return nil
 }
 
-// sameWork says that two Works of one name ask for the same, down to the last
+// same says that two Works of one name ask for the same, down to the last
 // mark of their manifests.
 func sameWork(a, b *workv1alpha1.Work) bool {
 	return sameMaps(a.Labels, b.Labels) && sameMaps(a.Annotations, b.Annotations) && slices.Equal(a.Finalizers, b.Finalizers) &&
@@ -166,24 +159,10 @@ func sameManifest(a, b workv1alpha1.Manifest) bool {
 	return utiljson.Unmarshal(a.Raw, &first) == nil && utiljson.Unmarshal(b.Raw, &second) == nil && equality.Semantic.DeepEqual(first, second)
 }
 
-// ownedBy is the reference of what goes with its owner.
-func ownedBy(apiVersion, kind string, owner metav1.Object) []metav1.OwnerReference {
+// OwnedBy is the reference of what goes with its owner.
+func OwnedBy(apiVersion, kind string, owner metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(),
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}}
-}
-
-// clusterTask is a task that belongs to a Cluster and carries one object without
-// a namespace.
-func clusterTask(cluster *clusterv1alpha1.Cluster, object any, kind string) (*task, error) {
-	o, err := unstructuredOf(object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s for cluster %s: %w", kind, cluster.Name, err)
-	}
-	f, err := newForm(o, systemMarks("", apis.SystemLabel))
-	if err != nil {
-		return nil, err
-	}
-	return &task{cluster: cluster.Name, form: &f, owners: ownedBy(clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster, cluster)}, nil
 }
