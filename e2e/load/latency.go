@@ -15,6 +15,12 @@ const SentAnnotation = "load.muster.dev/sent"
 // Stamp writes a time as the value of SentAnnotation.
 func Stamp(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
+// Parse reads what Stamp has written. It is false for anything else.
+func Parse(stamp string) (time.Time, bool) {
+	nanos, err := strconv.ParseInt(stamp, 10, 64)
+	return time.Unix(0, nanos), err == nil
+}
+
 var sentKey = []byte(`"` + SentAnnotation + `":"`)
 
 // Sent finds the stamp in the JSON of an object, or of a Work around it, without
@@ -25,8 +31,7 @@ func Sent(object []byte) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	digits, _, _ := bytes.Cut(rest, []byte(`"`))
-	nanos, err := strconv.ParseInt(string(digits), 10, 64)
-	return time.Unix(0, nanos), err == nil
+	return Parse(string(digits))
 }
 
 // Latency collects durations. Its methods may be called side by side.

@@ -64,13 +64,17 @@ func run(ctx context.Context, o options) error {
 	}
 	token := rand.Text()
 	handler := newServer(token, o.kubernetes, members)
-	listener, ca, err := listen(o.listen)
+	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return err
 	}
-	address := "https://" + listener.Addr().String()
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	reports := load.NewReports(os.Stdout, func() any { return handler.report(address) })
+	pair, ca, err := certificate(listener.Addr())
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}
+	reports := load.NewReports(os.Stdout, handler.report)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -84,7 +88,7 @@ func run(ctx context.Context, o options) error {
 	})
 	group.Go(func() error {
 		if o.kubeconfig != "" {
-			if err := register(ctx, o.kubeconfig, registration{address: address, token: token, ca: ca, members: members}); err != nil {
+			if err := register(ctx, o.kubeconfig, registration{address: "https://" + listener.Addr().String(), token: token, ca: ca, members: members}); err != nil {
 				return err
 			}
 		}
@@ -96,28 +100,20 @@ func run(ctx context.Context, o options) error {
 	return group.Wait()
 }
 
-// listen returns a TLS listener, and the certificates to trust it by.
-func listen(address string) (net.Listener, []byte, error) {
-	host, _, err := net.SplitHostPort(address)
+// certificate makes that of an address, and returns what to trust it by.
+func certificate(address net.Addr) (tls.Certificate, []byte, error) {
+	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return nil, nil, fmt.Errorf("address %q: %w", address, err)
+		return tls.Certificate{}, nil, fmt.Errorf("address %s: %w", address, err)
 	}
 	authority, err := controlplanetest.NewAuthority("fakemember-ca")
 	if err != nil {
-		return nil, nil, err
+		return tls.Certificate{}, nil, err
 	}
 	cert, key, err := authority.Issue(pkix.Name{CommonName: "fakemember"}, []string{host, "localhost"})
 	if err != nil {
-		return nil, nil, err
+		return tls.Certificate{}, nil, err
 	}
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("load certificate: %w", err)
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, nil, err
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	return tls.NewListener(listener, config), authority.CertPEM, nil
+	return pair, authority.CertPEM, err
 }

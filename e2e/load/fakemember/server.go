@@ -1,11 +1,9 @@
 package main
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,15 +24,13 @@ type server struct {
 	resolver  *apirequest.RequestInfoFactory
 	members   map[string]*store
 
-	latency load.Latency
-	mu      sync.Mutex
-	counts  map[string]uint64 // requests by "verb resource"
-	refused uint64            // requests without the token
+	latency  load.Latency
+	counters load.Counters
 }
 
 func newServer(token, kubernetes string, members map[string]*store) *server {
 	s := &server{
-		token: token, documents: newDocuments(kubernetes), kinds: map[schema.GroupVersionResource]kind{}, members: members, counts: map[string]uint64{},
+		token: token, documents: newDocuments(kubernetes), kinds: map[schema.GroupVersionResource]kind{}, members: members,
 		resolver: &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	for _, k := range kinds {
@@ -52,65 +48,41 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get("Authorization") != "Bearer "+s.token {
-		s.mu.Lock()
-		s.refused++
-		s.mu.Unlock()
+		s.counters.Add("refused without the token")
 		refuse(w, apierrors.NewUnauthorized("the token is another one"))
 		return
 	}
 	path = "/" + path
 	if s.documents.serve(w, r, path) {
-		s.note("get", path)
+		s.counters.Add("get " + path)
 		return
 	}
 	inner := *r
 	inner.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
 	info, err := s.resolver.NewRequestInfo(&inner)
 	if err != nil || !info.IsResourceRequest {
-		s.note("unknown", path)
+		s.counters.Add("unknown " + path)
 		refuse(w, apierrors.NewNotFound(schema.GroupResource{}, path))
 		return
 	}
 	k, ok := s.kinds[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]
 	if !ok {
-		s.note("unknown", info.Resource)
+		s.counters.Add("unknown " + info.Resource)
 		refuse(w, apierrors.NewNotFound(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name))
 		return
 	}
-	s.note(info.Verb, strings.TrimSuffix(info.Resource+"/"+info.Subresource, "/"))
+	s.counters.Add(info.Verb + " " + strings.TrimSuffix(info.Resource+"/"+info.Subresource, "/"))
 	c := call{server: s, store: member, kind: k, info: info, w: w, r: r}
 	if err := c.serve(); err != nil {
 		refuse(w, err)
 	}
 }
 
-func (s *server) note(verb, what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts[verb+" "+what]++
-}
-
-// report is what the program prints.
-type report struct {
-	Members int `json:"members"`
-	// Server, Token and CA are how to reach the members: the path of one is its name.
-	Server string `json:"server"`
-	// Requests are counted by verb, and Calls by verb and resource.
-	Requests map[string]uint64 `json:"requests"`
-	Calls    map[string]uint64 `json:"calls"`
-	Refused  uint64            `json:"refused"`
-	// Latency is the time from an object's stamp to its coming into a member.
-	Latency load.Quantiles `json:"latency"`
-}
-
-func (s *server) report(address string) report {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := report{Members: len(s.members), Server: address + prefix, Requests: map[string]uint64{}, Calls: maps.Clone(s.counts), Refused: s.refused, Latency: s.latency.Take()}
-	for call, n := range s.counts {
-		verb, _, _ := strings.Cut(call, " ")
-		r.Requests[verb] += n
-	}
+// report is what the program prints. Requests are counted by verb and resource,
+// such as "create configmaps", and by path where there is none.
+func (s *server) report() load.Report {
+	r := load.Report{Counts: s.counters.Counts(), Latency: s.latency.Take()}
+	r.Counts["members"] = uint64(len(s.members))
 	return r
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/e2e/load"
 )
 
 // startTimeout bounds the start of a program, thousands of registrations included.
@@ -47,20 +48,20 @@ func Start(t testing.TB, name string, args ...string) *Program {
 			t.Error(err)
 		}
 	})
-	p.await(t, new(json.RawMessage))
+	p.await(t)
 	return p
 }
 
-// Report asks the program for a line and decodes it.
-func (p *Program) Report(t testing.TB, into any) {
+// Report asks the program for a line.
+func (p *Program) Report(t testing.TB) load.Report {
 	t.Helper()
 	if err := syscall.Kill(p.PID(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	p.await(t, into)
+	return p.await(t)
 }
 
-func (p *Program) await(t testing.TB, into any) {
+func (p *Program) await(t testing.TB) (report load.Report) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, startTimeout, true, func(context.Context) (bool, error) {
 		select {
@@ -72,13 +73,14 @@ func (p *Program) await(t testing.TB, into any) {
 		if err != nil || len(reports) <= p.lines {
 			return false, err
 		}
-		err = json.Unmarshal(reports[p.lines], into)
+		err = json.Unmarshal(reports[p.lines], &report)
 		p.lines++
 		return true, err
 	})
 	if err != nil {
 		t.Fatalf("await a report: %v%s", err, p.Tail())
 	}
+	return report
 }
 
 // reports are the complete JSON lines among what the program has printed and logged.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strings"
+	"io"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -56,35 +55,39 @@ func Watch(ctx context.Context, config *rest.Config, path string, see func(*Even
 
 func watch(ctx context.Context, config *rest.Config, path, accept string, see func(*Event)) error {
 	config = rest.CopyConfig(config)
-	config.Timeout = 0
-	client, err := rest.HTTPClientFor(config)
+	config.QPS, config.Timeout = -1, 0
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return fmt.Errorf("client of %s: %w", config.Host, err)
 	}
-	get := func(query url.Values, accept string) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+path+"?"+query.Encode(), nil)
-		if err != nil {
-			return nil, err
+	get := func(accept string, query map[string]string) (io.ReadCloser, error) {
+		request := client.Get().AbsPath(path).SetHeader("Accept", accept)
+		for key, value := range query {
+			request.Param(key, value)
 		}
-		request.Header.Set("Accept", accept)
-		response, err := client.Do(request)
-		if err == nil && response.StatusCode != http.StatusOK {
-			_ = response.Body.Close()
-			err = fmt.Errorf("watch %s: %s", path, response.Status)
-		}
-		return response, err
+		return request.Stream(ctx)
 	}
-	from, err := listVersion(get)
+	list, err := get("application/json", map[string]string{"limit": "1"})
 	if err != nil {
 		return fmt.Errorf("list %s: %w", path, err)
 	}
-	response, err := get(url.Values{"watch": {"true"}, "resourceVersion": {from}, "timeoutSeconds": {"36000"}}, accept)
+	defer list.Close()
+	var now struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.NewDecoder(list).Decode(&now); err != nil {
+		return fmt.Errorf("list %s: %w", path, err)
+	}
+	events, err := get(accept, map[string]string{"watch": "true", "resourceVersion": now.Metadata.ResourceVersion, "timeoutSeconds": "36000"})
 	if err != nil {
-		return err
+		return fmt.Errorf("watch %s: %w", path, err)
 	}
 	go func() {
-		defer response.Body.Close()
-		for in := json.NewDecoder(response.Body); ; {
+		defer events.Close()
+		for in := json.NewDecoder(events); ; {
 			e := &Event{}
 			if err := in.Decode(e); err != nil {
 				return // ctx ended, or the server
@@ -93,20 +96,4 @@ func watch(ctx context.Context, config *rest.Config, path, accept string, see fu
 		}
 	}()
 	return nil
-}
-
-// listVersion is the present revision of a server's store.
-func listVersion(get func(url.Values, string) (*http.Response, error)) (string, error) {
-	response, err := get(url.Values{"limit": {"1"}}, "application/json")
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	var list struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	err = json.NewDecoder(response.Body).Decode(&list)
-	return list.Metadata.ResourceVersion, err
 }

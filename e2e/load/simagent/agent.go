@@ -78,11 +78,11 @@ func (a *agent) Hello() *agentapi.Hello {
 
 // Welcome implements tunnel.Handler.
 func (a *agent) Welcome(w *agentapi.Welcome) {
-	a.counts.sessions.Add(1)
+	a.counters.Add("sessions")
 	a.mu.Lock()
 	a.live, a.uid, a.epoch, a.fresh = true, w.ClusterUID, w.Epoch, nil
 	if w.Resumed {
-		a.counts.resumed.Add(1)
+		a.counters.Add("resumed")
 	} else {
 		a.revision, a.fresh = 0, map[types.UID]struct{}{}
 	}
@@ -99,7 +99,7 @@ func (a *agent) Welcome(w *agentapi.Welcome) {
 }
 
 // Refused implements tunnel.Handler.
-func (a *agent) Refused(*agentapi.Refused) { a.counts.refused.Add(1) }
+func (a *agent) Refused(*agentapi.Refused) { a.counters.Add("refused") }
 
 // Fenced implements tunnel.Handler. There is no member to keep our hands off.
 func (a *agent) Fenced() {}
@@ -115,7 +115,7 @@ func (a *agent) Frame(f agentapi.Frame) error {
 		a.confirm(f.Sequence)
 	case *agentapi.Interpreters, *agentapi.Config: // our kinds are the native ones, our nodes do not change
 	default:
-		a.counts.malformed.Add(1)
+		a.counters.Add("malformed")
 		return &agentapi.MalformedError{Type: f.Type(), Reason: "not expected here"}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (a *agent) Frame(f agentapi.Frame) error {
 func (a *agent) deliver(f *agentapi.Work) error {
 	switch f.Op {
 	case agentapi.OpForget:
-		a.counts.forgotten.Add(1)
+		a.counters.Add("forgotten")
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.works[f.Name].uid == f.UID {
@@ -133,13 +133,13 @@ func (a *agent) deliver(f *agentapi.Work) error {
 		}
 		return nil
 	case agentapi.OpRemove:
-		a.counts.removed.Add(1)
+		a.counters.Add("removed")
 	default:
-		a.counts.applied.Add(1)
+		a.counters.Add("applied")
 	}
 	work, err := f.Object()
 	if err != nil {
-		a.counts.malformed.Add(1)
+		a.counters.Add("malformed")
 		return err
 	}
 	a.mu.Lock()
@@ -175,7 +175,7 @@ func (a *agent) acknowledge(f *agentapi.Work, work *workv1alpha1.Work) {
 }
 
 func (a *agent) send(ack *agentapi.Ack) {
-	a.counts.acks.Add(1)
+	a.counters.Add("acks")
 	a.link.Send(ack)
 }
 
@@ -184,7 +184,7 @@ var errIncomplete = errors.New("the hub has other works than the agent")
 
 // sync notes that everything up to a revision is here.
 func (a *agent) sync(f *agentapi.Synced) error {
-	a.counts.synced.Add(1)
+	a.counters.Add("synced")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fresh != nil {
@@ -196,7 +196,7 @@ func (a *agent) sync(f *agentapi.Synced) error {
 		a.fresh = nil
 	}
 	if f.Digest != "" && f.Digest != a.digest(true) && f.Digest != a.digest(false) {
-		a.counts.asks.Add(1)
+		a.counters.Add("incomplete")
 		a.revision = 0
 		return errIncomplete
 	}
@@ -217,7 +217,7 @@ func (a *agent) digest(removed bool) string {
 
 // confirm forgets the acks that the hub has stored.
 func (a *agent) confirm(sequence uint64) {
-	a.counts.confirmed.Add(1)
+	a.counters.Add("confirmed")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	stored := 0
@@ -235,7 +235,7 @@ func (a *agent) beat() {
 	sequence := a.beats
 	a.mu.Unlock()
 	if live {
-		a.counts.beats.Add(1)
+		a.counters.Add("beats")
 		a.link.Send(&agentapi.Beat{Sequence: sequence})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,15 +23,8 @@ type fleet struct {
 	agents      []*agent
 	doors       chan struct{} // as many tokens as first connections may go on at once
 	welcomed    sync.WaitGroup
-	counts      counters
+	counters    load.Counters
 	latency     load.Latency
-}
-
-// counters are what report tells, as they are counted.
-type counters struct {
-	sessions, resumed, refused, malformed     atomic.Uint64
-	applied, removed, forgotten, synced, asks atomic.Uint64
-	acks, confirmed, beats                    atomic.Uint64
 }
 
 func newFleet(o options, log *slog.Logger) *fleet {
@@ -115,43 +107,21 @@ func (f *fleet) beat(ctx context.Context) error {
 	}
 }
 
-// report is what the program prints.
-type report struct {
-	Agents    int `json:"agents"`
-	Connected int `json:"connected"`
-	// Works is what all agents hold.
-	Works int `json:"works"`
-	// Sessions counts welcomes, Resumed those that went on where the last ended.
-	Sessions  uint64 `json:"sessions"`
-	Resumed   uint64 `json:"resumed"`
-	Refused   uint64 `json:"refused"`
-	Malformed uint64 `json:"malformed"`
-	// Applied, Removed and Forgotten count deliveries by their op; Incomplete counts
-	// the sessions that began with other Works than the agent's.
-	Applied    uint64 `json:"applied"`
-	Removed    uint64 `json:"removed"`
-	Forgotten  uint64 `json:"forgotten"`
-	Synced     uint64 `json:"synced"`
-	Incomplete uint64 `json:"incomplete"`
-	Acks       uint64 `json:"acks"`
-	Confirmed  uint64 `json:"confirmed"`
-	Beats      uint64 `json:"beats"`
-	// Latency is the time from an object's stamp to its first delivery.
-	Latency load.Quantiles `json:"latency"`
-}
-
-func (f *fleet) report() report {
-	c := &f.counts
-	r := report{
-		Agents: len(f.agents), Sessions: c.sessions.Load(), Resumed: c.resumed.Load(), Refused: c.refused.Load(), Malformed: c.malformed.Load(),
-		Applied: c.applied.Load(), Removed: c.removed.Load(), Forgotten: c.forgotten.Load(), Synced: c.synced.Load(), Incomplete: c.asks.Load(),
-		Acks: c.acks.Load(), Confirmed: c.confirmed.Load(), Beats: c.beats.Load(), Latency: f.latency.Take(),
-	}
+// report is what the program prints. Its counts:
+//
+//   - agents, connected, works: what there is now
+//   - sessions, resumed, refused: how links began
+//   - applied, removed, forgotten, synced: deliveries by their op
+//   - incomplete: sessions that began with other Works than the agent's
+//   - acks, confirmed, beats, malformed: frames
+func (f *fleet) report() load.Report {
+	r := load.Report{Counts: f.counters.Counts(), Latency: f.latency.Take()}
+	r.Counts["agents"] = uint64(len(f.agents))
 	for _, a := range f.agents {
 		works, live := a.state()
-		r.Works += works
+		r.Counts["works"] += uint64(works)
 		if live {
-			r.Connected++
+			r.Counts["connected"]++
 		}
 	}
 	return r

@@ -67,7 +67,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	reports := load.NewReports(os.Stdout, func() any { return f.report() })
+	reports := load.NewReports(os.Stdout, f.report)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.run(ctx) })
 	group.Go(func() error { return f.beat(ctx) })
