@@ -115,7 +115,7 @@ func (a *App) newHub() (*hub, error) {
 	})
 	clusters.Store(h.clusters)
 	h.link = tunnel.NewLink(tunnel.Options{
-		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Version: a.config.Version, Log: slog.Default(),
+		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Interpreters: spread.interpreter, Version: a.config.Version, Log: slog.Default(),
 	})
 	h.proxy = tunnel.NewProxy(members).Handler
 	h.workloads = spread.workloads(a, clients)

@@ -20,6 +20,8 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	// Kubernetes' libraries have a flag of this name, which cobra would take for its own.
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(
 		newServeCommand(), newInitCommand(), newKubeconfigCommand(), newDemoCommand(),
 		newJoinCommand(), newUnjoinCommand(), newTokenCommand(), newInterpretCommand(),
