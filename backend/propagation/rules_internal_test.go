@@ -13,23 +13,6 @@ import (
 )
 
 // TestWorkName uses names that clients of the field computed.
-func TestWorkName(t *testing.T) {
-	for want, object := range map[string][3]string{
-		"nginx-687f7fb96f":                {"default", "nginx", "Deployment"},
-		"karmada-impersonator-7cbb6bd5c9": {"", "karmada-impersonator", "ClusterRole"},
-		"karmada-impersonator-84f8c8f8c6": {"", "karmada-impersonator", "ClusterRoleBinding"},
-		"shop-55c4c4674c":                 {"", "shop", "Namespace"},
-		"web-7b7cc5b9ff":                  {"default", "web", "Deployment"},
-	} {
-		if got := WorkName(object[0], object[1], object[2]); got != want {
-			t.Errorf("%v: %s, want %s", object, got, want)
-		}
-	}
-	if got := WorkName("", "system:Node", "ClusterRole"); got[:len("system.node-")] != "system.node-" {
-		t.Errorf("colons and capitals: %s", got)
-	}
-}
-
 func role(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
 	return rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 }
