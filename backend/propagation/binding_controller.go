@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -362,6 +364,17 @@ func (b *round) report(failed failures, done sent) {
 	b.troubles.tell(b.events, b.name, eventSyncWork, eventSyncWorkFailed, failed.sentence(), b.binding, b.template)
 	if b.unserved.set(b.name, failed) {
 		b.status.add(b.name)
+	}
+	if len(done.clusters) == 0 {
+		return
+	}
+	slices.Sort(done.clusters)
+	clusters := strings.Join(done.clusters, ", ")
+	for _, about := range []runtime.Object{b.binding, b.template} {
+		b.events.Routine(about, nil, eventSyncWork, "Sync", "sent to %s", clusters)
+	}
+	if done.overridden {
+		b.events.Routine(b.template, nil, eventOverride, "Sync", "override policies were applied for %s", clusters)
 	}
 }
 
