@@ -59,28 +59,35 @@ func startFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{Hub: kubetest.StartHub(t), versions: map[template.Ref][]string{}}
 	f.installPolicies(t)
-	manager, err := kube.NewManager(f.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gates := policy.DefaultGates()
-	gates.PropagationPolicyPreemption = true
-	f.cache, err = template.SetupWithManager(manager, template.Deps{
-		Config: f.Config(), Interpreter: interpret.Native(), Scheduler: placer{}, Gates: gates,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.cache.Subscribe(func(ref template.Ref, _, current *unstructured.Unstructured) {
+	f.cache = f.start(t, func(ref template.Ref, _, current *unstructured.Unstructured) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if current != nil {
 			f.versions[ref] = append(f.versions[ref], current.GetResourceVersion())
 		}
 	})
-	f.Run(t, manager)
-	f.Await(t, "the cache of templates", func(context.Context) bool { return f.cache.Synced() })
 	return f
+}
+
+// start starts the controllers and waits for their cache.
+func (f *fixture) start(t *testing.T, told func(ref template.Ref, old, current *unstructured.Unstructured)) *template.Cache {
+	t.Helper()
+	manager, err := kube.NewManager(f.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gates := policy.DefaultGates()
+	gates.PropagationPolicyPreemption = true
+	cache, err := template.SetupWithManager(manager, template.Deps{
+		Config: f.Config(), Interpreter: interpret.Native(), Scheduler: placer{}, Gates: gates,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache.Subscribe(told)
+	f.Run(t, manager)
+	f.Await(t, "the cache of templates", func(context.Context) bool { return cache.Synced() })
+	return cache
 }
 
 // installPolicies installs the kinds that are custom resources in the product too.
@@ -106,6 +113,13 @@ func (f *fixture) installPolicies(t *testing.T) {
 	})
 }
 
+// shown says whether a template ever had a version.
+func (f *fixture) shown(ref template.Ref, version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.versions[ref], version)
+}
+
 func (f *fixture) namespace(t *testing.T, name string) string {
 	t.Helper()
 	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -129,6 +143,13 @@ func (f *fixture) awaitClaim(t *testing.T, o client.Object, binding string, p te
 		if t.Failed() && b != nil {
 			onTemplate, _ := template.ClaimIn(o)
 			onBinding, _ := template.ClaimIn(b)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for ref, versions := range f.versions {
+				if ref.Namespace == o.GetNamespace() && ref.Name == o.GetName() {
+					t.Logf("versions of %s: %v", ref, versions)
+				}
+			}
 			t.Logf("template: %s, version %s; binding: %s, of version %s, deleted %v", onTemplate, o.GetResourceVersion(), onBinding, b.Spec.Resource.ResourceVersion, b.DeletionTimestamp)
 		}
 	}()
@@ -152,6 +173,7 @@ func newDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
+			Paused:   true, // the controller of these tests' API would annotate it
 			Replicas: ptr.To(replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -204,7 +226,9 @@ func TestDetector(t *testing.T) {
 		{"new kind", testNewKind},
 		{"dependencies", testDependencies},
 		{"rebalancer", testRebalancer},
+		{"promote", testPromote},
 		{"burst", testBurst},
+		{"start", testStart},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, f) })
 	}
@@ -221,13 +245,17 @@ func testClaim(t *testing.T, f *fixture) {
 		t.Errorf("claiming made generation %d", nginx.Generation)
 	}
 	want := workv1alpha2.ResourceBindingSpec{
-		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "nginx", UID: nginx.UID, ResourceVersion: nginx.ResourceVersion},
+		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "nginx", UID: nginx.UID},
 		Replicas: 1, SchedulerName: "default-scheduler", ConflictResolution: policyv1alpha1.ConflictAbort,
 		Clusters:  []workv1alpha2.TargetCluster{{Name: "member1", Replicas: 1}, {Name: "member2", Replicas: 1}},
 		Placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1", "member2"}}},
 	}
 	got := b.Spec
 	got.ReplicaRequirements = nil // the interpreter's affair
+	f.Await(t, "the version that the binding names", func(context.Context) bool {
+		return f.shown(template.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "nginx"}, got.Resource.ResourceVersion)
+	})
+	got.Resource.ResourceVersion = "" // the status moves on meanwhile
 	if diff := difference(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -641,3 +669,33 @@ func testBurst(t *testing.T, f *fixture) {
 }
 
 func difference(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
+
+// testStart starts the controllers once more, on what the first ones have done:
+// nothing is written.
+func testStart(t *testing.T, f *fixture) {
+	ns := f.namespace(t, "start")
+	state := func() map[string]string {
+		versions := map[string]string{}
+		var bindings workv1alpha2.ResourceBindingList
+		var maps corev1.ConfigMapList
+		for _, list := range []client.ObjectList{&bindings, &maps} {
+			if err := f.Client.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range bindings.Items {
+			versions["binding "+bindings.Items[i].Namespace+"/"+bindings.Items[i].Name] = bindings.Items[i].ResourceVersion
+		}
+		for i := range maps.Items {
+			versions["config map "+maps.Items[i].Namespace+"/"+maps.Items[i].Name] = maps.Items[i].ResourceVersion
+		}
+		return versions
+	}
+	f.settle(t, ns)
+	before := state()
+	f.start(t, func(template.Ref, *unstructured.Unstructured, *unstructured.Unstructured) {})
+	f.settle(t, ns)
+	if diff := difference(before, state()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -152,13 +152,13 @@ func (d *detector) update(ctx context.Context, s *detection, b workv1alpha2.Bind
 	wanted := b.DeepCopyObject().(workv1alpha2.Binding)
 	follow(wanted, s.object, s.policy, scale, extras)
 	wanted.SetOwnerReferences([]metav1.OwnerReference{ownedBy(s.object)})
-	version := &wanted.BindingSpec().Resource.ResourceVersion
-	*version = s.version
-	if !s.change.mark.has(markContent) {
-		*version = b.BindingSpec().Resource.ResourceVersion
-		if equality.Semantic.DeepEqual(b, wanted) {
-			return nil
-		}
+	// An event of the template may come after we have read a later one.
+	version, known := &wanted.BindingSpec().Resource.ResourceVersion, b.BindingSpec().Resource.ResourceVersion
+	*version = known
+	if !s.change.mark.has(markContent) && equality.Semantic.DeepEqual(b, wanted) {
+		return nil
+	}
+	if !olderVersion(s.version, known) {
 		*version = s.version
 	}
 	// Only what is different is stored, and that is ours alone: it needs no lock

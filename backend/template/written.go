@@ -60,9 +60,14 @@ func (w *written) gone(key bindingKey, b workv1alpha2.Binding) {
 	}
 }
 
-// older compares versions of bindings. They count the writes to one store.
+// older compares versions of bindings.
 func older(a, b workv1alpha2.Binding) bool {
-	first, errFirst := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
-	second, errSecond := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
+	return olderVersion(a.GetResourceVersion(), b.GetResourceVersion())
+}
+
+// olderVersion compares resource versions. They count the writes to one store.
+func olderVersion(a, b string) bool {
+	first, errFirst := strconv.ParseUint(a, 10, 64)
+	second, errSecond := strconv.ParseUint(b, 10, 64)
 	return errFirst == nil && errSecond == nil && first < second
 }

@@ -144,6 +144,13 @@ func (c *Cache) Resource(apiVersion, kind string) (schema.GroupVersionResource, 
 	return s.kind.resource, true
 }
 
+// Readable says whether a kind is one of the cache's and could be read when it
+// was last tried.
+func (c *Cache) Readable(apiVersion, kind string) bool {
+	s := c.store(apiVersion, kind)
+	return s != nil && s.looked.Load() && !s.failing.Load()
+}
+
 func (c *Cache) store(apiVersion, kind string) *store {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
