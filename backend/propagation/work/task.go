@@ -30,6 +30,7 @@ const codeAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 // Name is the name of the Work that carries an object, as clients compute it
 // (contract section 3.2). namespace is empty for kinds without namespaces.
 func Name(namespace, name, kind string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), ":", ".") // first: the code is that of the name as it is shown
 	key := name + "-" + kind
 	if namespace != "" {
 		key = namespace + "-" + key
@@ -40,7 +41,7 @@ func Name(namespace, name, kind string) string {
 	for i, digit := range digits {
 		digits[i] = codeAlphabet[int(digit)%len(codeAlphabet)]
 	}
-	return strings.ReplaceAll(strings.ToLower(name), ":", ".") + "-" + string(digits)
+	return name + "-" + string(digits)
 }
 
 // Task is what a cluster is to get: everything of a Work but its permanent id,

@@ -26,6 +26,9 @@ func TestName(t *testing.T) {
 			t.Errorf("%v: %s, want %s", object, got, want)
 		}
 	}
+	if one, other := work.Name("", "system:Node", "ClusterRole"), work.Name("", "system.node", "ClusterRole"); one != other {
+		t.Errorf("the code is not that of the name as it is shown: %s, %s", one, other)
+	}
 	if got := work.Name("", "system:Node", "ClusterRole"); got[:len("system.node-")] != "system.node-" {
 		t.Errorf("colons and capitals: %s", got)
 	}
