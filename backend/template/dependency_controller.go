@@ -58,7 +58,7 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	case overtaken(err):
 		return ctrl.Result{}, nil
 	default:
-		d.troubles.tell(parent, about, dependencyReason(err), err.Error())
+		d.troubles.tell(parent, about, reasonOf(err, eventDistributeFailed), err.Error())
 		return ctrl.Result{}, fmt.Errorf("distribute dependencies of binding %s: %w", request, err)
 	}
 	return ctrl.Result{}, nil
@@ -80,7 +80,7 @@ func (d *distributor) distribute(ctx context.Context, parent *workv1alpha2.Resou
 	}
 	needed, err := d.interpreter.Dependencies(ctx, o)
 	if err != nil {
-		return &dependenciesFailed{err}
+		return &failed{eventDependenciesFailed, err}
 	}
 	d.parents.set(key, needed)
 	if len(needed) == 0 {

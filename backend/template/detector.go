@@ -109,7 +109,7 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 			if apierrors.IsConflict(err) {
 				return ctrl.Result{RequeueAfter: conflictRetry}, nil
 			}
-			d.troubles.tell(object, ref, reasonOf(err), err.Error())
+			d.troubles.tell(object, ref, reasonOf(err, eventApplyFailed), err.Error())
 			return ctrl.Result{}, fmt.Errorf("propagate %s: %w", ref, err)
 		}
 	}
@@ -216,7 +216,7 @@ func (d *detector) hold(ctx context.Context, s *detection) error {
 	}
 	if err := d.writeClaim(ctx, s, ClaimOf(s.policy)); err != nil {
 		if s.preempted != nil {
-			return &preemptFailed{err}
+			return &failed{eventPreemptFailed, err}
 		}
 		return err
 	}

@@ -196,11 +196,11 @@ func (d *detector) scale(ctx context.Context, o *unstructured.Unstructured) (Sca
 	var s Scale
 	var err error
 	if s.Replicas, s.Need, _, err = d.interpreter.Replicas(ctx, o); err != nil {
-		return Scale{}, &replicasFailed{err}
+		return Scale{}, &failed{eventReplicasFailed, err}
 	}
 	if d.gates.MultiplePodTemplatesScheduling {
 		if s.Components, _, err = d.interpreter.Components(ctx, o); err != nil {
-			return Scale{}, &componentsFailed{err}
+			return Scale{}, &failed{eventComponentsFailed, err}
 		}
 	}
 	return s, nil

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -158,17 +157,4 @@ func (d *distributor) bindingChanged(b *workv1alpha2.ResourceBinding, gone bool)
 	for _, s := range b.Spec.RequiredBy {
 		d.requests.add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}})
 	}
-}
-
-// dependenciesFailed: nobody could say what a template needs.
-type dependenciesFailed struct{ error }
-
-// Unwrap lets callers see the cause.
-func (e *dependenciesFailed) Unwrap() error { return e.error }
-
-func dependencyReason(err error) string {
-	if errors.As(err, new(*dependenciesFailed)) {
-		return eventDependenciesFailed
-	}
-	return eventDistributeFailed
 }

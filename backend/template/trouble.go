@@ -75,21 +75,23 @@ func (c Claim) String() string {
 	return c.Kind + " " + c.Namespace + "/" + c.Name
 }
 
-// The failures that have an event of their own.
-type (
-	replicasFailed   struct{ error }
-	componentsFailed struct{ error }
-	preemptFailed    struct{ error }
-)
+// failed is an error that has an event of its own.
+type failed struct {
+	reason string
+	error
+}
 
 // Unwrap lets callers see the cause.
-func (e *replicasFailed) Unwrap() error { return e.error }
+func (e *failed) Unwrap() error { return e.error }
 
-// Unwrap lets callers see the cause.
-func (e *componentsFailed) Unwrap() error { return e.error }
-
-// Unwrap lets callers see the cause.
-func (e *preemptFailed) Unwrap() error { return e.error }
+// reasonOf is the reason of the event about an error.
+func reasonOf(err error, otherwise string) string {
+	var known *failed
+	if errors.As(err, &known) {
+		return known.reason
+	}
+	return otherwise
+}
 
 // missingOverride words that a policy waits for an override policy.
 func missingOverride(claim Claim, name string) string {
@@ -98,17 +100,4 @@ func missingOverride(claim Claim, name string) string {
 		kind = "ClusterOverridePolicy "
 	}
 	return fmt.Sprintf("%s waits for %s%s: create it or take it out of spec.dependentOverrides", claim, kind, name)
-}
-
-// reasonOf is the reason of the event about a failure.
-func reasonOf(err error) string {
-	switch {
-	case errors.As(err, new(*replicasFailed)):
-		return eventReplicasFailed
-	case errors.As(err, new(*componentsFailed)):
-		return eventComponentsFailed
-	case errors.As(err, new(*preemptFailed)):
-		return eventPreemptFailed
-	}
-	return eventApplyFailed
 }
