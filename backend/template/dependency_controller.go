@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +24,7 @@ const (
 	eventDistributeFailed    = "SyncScheduleResultToDependenciesFailed"
 	eventDependencyConflict  = "DependencyPolicyConflict"
 	dependencyWorkers        = 4
-	messageDependencyClashes = "the bindings that need this object disagree, and overwriting and staying win: %s"
+	messageDependencyClashes = "the bindings that need this object disagree, and overwriting and staying win: "
 )
 
 // distributor sends along with a workload what it refers to (contract section
@@ -208,13 +207,15 @@ func (d *distributor) settle(ctx context.Context, b, wanted *workv1alpha2.Resour
 		}
 	}
 	clashes := inherit(wanted, all)
-	before := b.ResourceVersion
 	if err := d.write(ctx, b, wanted, locked(b)); err != nil {
 		return err
 	}
-	if len(clashes) > 0 && wanted.ResourceVersion != before {
-		d.troubles.events.Eventf(wanted, nil, corev1.EventTypeWarning, eventDependencyConflict, "Distribute", messageDependencyClashes, strings.Join(clashes, "; "))
+	clash := Ref{Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name} // no version: a trouble beside that of sending along
+	if len(clashes) == 0 {
+		d.troubles.forget(clash)
+		return nil
 	}
+	d.troubles.tell(wanted, clash, eventDependencyConflict, messageDependencyClashes+strings.Join(clashes, "; "))
 	return nil
 }
 
