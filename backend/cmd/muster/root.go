@@ -24,7 +24,7 @@ func newRootCommand() *cobra.Command {
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(
 		newServeCommand(), newInitCommand(), newKubeconfigCommand(), newDemoCommand(),
-		newJoinCommand(), newUnjoinCommand(), newTokenCommand(), newInterpretCommand(),
+		newJoinCommand(), newUnjoinCommand(), newTokenCommand(), newInterpretCommand(), newPromoteCommand(),
 	)
 	return root
 }
