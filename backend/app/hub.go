@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/backend/tunnel"
 	"muster.dev/muster/backend/workload"
@@ -38,7 +39,7 @@ type hub struct {
 	manager       ctrl.Manager
 	tokens        *token.Watch
 	tokenService  *token.Service
-	registrations *cluster.Registrations
+	registrations *registration.Records
 	clusters      *cluster.Service
 	workloads     *workload.Service
 	policies      *policy.Service
@@ -86,7 +87,7 @@ func (a *App) newHub() (*hub, error) {
 
 	h := &hub{manager: manager}
 	h.tokens = token.NewWatch(clientset, a.live, func(ctx context.Context, id string) { h.registrations.TokenRevoked(ctx, id) })
-	h.registrations = cluster.NewRegistrations(cluster.RegistrationOptions{DB: a.db, Live: a.live, Tokens: h.tokens})
+	h.registrations = registration.NewRecords(registration.Options{DB: a.db, Live: a.live, Tokens: h.tokens})
 	address := token.Hub{Address: a.config.Advertise, CA: a.plane.CA()}
 	h.tokenService = token.NewService(token.Options{Clients: clients, Audit: a.audit, Hub: address})
 	h.manifest, err = token.NewManifest(token.ManifestOptions{Secrets: manager.GetAPIReader(), Hub: address, Image: a.config.AgentImage, Templates: deploy.Join()})

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
-	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -47,13 +47,13 @@ func (a *App) proxy(ctx context.Context, target *clusterv1alpha1.Cluster, path s
 // accepted that could have any.
 type lateStages struct{ app *App }
 
-func (l lateStages) Advance(ctx context.Context, m cluster.Match, stage string, e cluster.StageEvent) {
+func (l lateStages) Advance(ctx context.Context, m registration.Match, stage string, e registration.StageEvent) {
 	if hub := l.app.hub.Load(); hub != nil {
 		hub.registrations.Advance(ctx, m, stage, e)
 	}
 }
 
-func (l lateStages) Fail(ctx context.Context, m cluster.Match, stage string, f cluster.Failure) {
+func (l lateStages) Fail(ctx context.Context, m registration.Match, stage string, f registration.Failure) {
 	if hub := l.app.hub.Load(); hub != nil {
 		hub.registrations.Fail(ctx, m, stage, f)
 	}

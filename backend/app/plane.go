@@ -9,6 +9,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/deploy"
 )
@@ -26,7 +27,13 @@ func (a *App) planeOptions() controlplane.Options {
 		Authorizers: []authorizer.Authorizer{a.authorizer},
 		Admission:   []controlplane.Admission{a.admission, a.policies},
 		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link), token.ManifestPath: http.HandlerFunc(a.manifest)},
-		Middleware:  cluster.Observe(lateTokens{a}, lateStages{a}),
+		Middleware:  a.observe,
 		Proxy:       a.proxy,
 	}
+}
+
+// observe sees what agents do before any controller could: what of it belongs to
+// the record of a registration, and when their certificates were issued.
+func (a *App) observe(next http.Handler) http.Handler {
+	return cluster.NoteIssue(registration.Observe(lateTokens{a}, lateStages{a})(next))
 }

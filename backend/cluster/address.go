@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // AddressPolicy says which addresses the hub dials for a member. What comes in
@@ -85,7 +86,7 @@ func (p AddressPolicy) Check(address netip.AddrPort) error {
 }
 
 func refusedAddress(format string, arguments ...any) error {
-	return fault.Invalid("the hub does not dial this address: %s", fmt.Sprintf(format, arguments...)).WithCode(CodeAddress).WithFix(fixAllowMemberAddress)
+	return fault.Invalid("the hub does not dial this address: %s", fmt.Sprintf(format, arguments...)).WithCode(registration.CodeAddress).WithFix(registration.Advise(registration.CodeAddress).Fix)
 }
 
 func withEmbedded(ip netip.Addr) []netip.Addr {
@@ -158,8 +159,8 @@ func (d *Dialer) Resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	}
 	addresses, err := d.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil || len(addresses) == 0 {
-		return nil, fault.Invalid("the name %s does not resolve: %s", host, lookupReason(err)).WithCode(CodeDNS).
-			WithFix(Advise(CodeDNS).Fix)
+		return nil, fault.Invalid("the name %s does not resolve: %s", host, lookupReason(err)).WithCode(registration.CodeDNS).
+			WithFix(registration.Advise(registration.CodeDNS).Fix)
 	}
 	for i := range addresses {
 		addresses[i] = addresses[i].Unmap()
@@ -223,8 +224,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		}
 		last = err
 	}
-	return nil, fault.Unavailable("%s cannot be reached: %s", net.JoinHostPort(host, fmt.Sprint(port)), dialReason(last)).WithCode(CodeTCP).
-		WithFix(Advise(CodeTCP).Fix).Wrap(last)
+	return nil, fault.Unavailable("%s cannot be reached: %s", net.JoinHostPort(host, fmt.Sprint(port)), dialReason(last)).WithCode(registration.CodeTCP).
+		WithFix(registration.Advise(registration.CodeTCP).Fix).Wrap(last)
 }
 
 // serverHostPort is the host and port of an https URL.
@@ -242,11 +243,11 @@ func serverHostPort(server *url.URL) (host string, port uint16, err error) {
 func splitHostPort(address string) (string, uint16, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", 0, fault.Invalid("%q is not host:port", address).WithCode(CodeAddress)
+		return "", 0, fault.Invalid("%q is not host:port", address).WithCode(registration.CodeAddress)
 	}
 	port, err := net.LookupPort("tcp", text)
 	if err != nil || port == 0 {
-		return "", 0, fault.Invalid("%q has no usable port", address).WithCode(CodeAddress)
+		return "", 0, fault.Invalid("%q has no usable port", address).WithCode(registration.CodeAddress)
 	}
 	return host, uint16(port), nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/registration"
 )
 
 func TestAddressPolicy(t *testing.T) {
@@ -49,7 +50,7 @@ func TestAddressPolicy(t *testing.T) {
 	}
 	for _, test := range tests {
 		err := test.policy.Check(netip.MustParseAddrPort(test.address))
-		if (err == nil) != test.allowed || err != nil && codeOf(err) != cluster.CodeAddress {
+		if (err == nil) != test.allowed || err != nil && codeOf(err) != registration.CodeAddress {
 			t.Errorf("%s: got %v, want allowed: %v", test.address, err, test.allowed)
 		}
 	}
@@ -88,8 +89,8 @@ func TestDialerResolvesOnce(t *testing.T) {
 func TestDialerRefusesMixedAnswers(t *testing.T) {
 	dialer := cluster.NewDialer(cluster.AddressPolicy{})
 	dialer.Resolver = &flipping{answers: [][]netip.Addr{{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("::ffff:169.254.169.254")}}}
-	if _, err := dialer.DialContext(context.Background(), "tcp", "mixed.example:443"); codeOf(err) != cluster.CodeAddress {
-		t.Errorf("got %v, want code %s", err, cluster.CodeAddress)
+	if _, err := dialer.DialContext(context.Background(), "tcp", "mixed.example:443"); codeOf(err) != registration.CodeAddress {
+		t.Errorf("got %v, want code %s", err, registration.CodeAddress)
 	}
 }
 
@@ -103,9 +104,9 @@ func TestDialerCodes(t *testing.T) {
 	dialer := cluster.NewDialer(cluster.AddressPolicy{Unrestricted: true})
 	dialer.Resolver = &flipping{}
 	for address, want := range map[string]string{
-		"127.0.0.1:" + strconv.Itoa(closed): cluster.CodeTCP,
-		"gone.example:443":                  cluster.CodeDNS,
-		"no port":                           cluster.CodeAddress,
+		"127.0.0.1:" + strconv.Itoa(closed): registration.CodeTCP,
+		"gone.example:443":                  registration.CodeDNS,
+		"no port":                           registration.CodeAddress,
 	} {
 		if _, err := dialer.DialContext(context.Background(), "tcp", address); codeOf(err) != want {
 			t.Errorf("%s: got %v, want code %s", address, err, want)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"muster.dev/muster/backend/apis"
+	"muster.dev/muster/backend/registration"
 )
 
 // Admission is the hub API's in-process admission for registration:
@@ -33,7 +34,7 @@ type Admission struct {
 type admissionDeps struct {
 	clusters ClusterIDs
 	tokens   tokenGate
-	stages   StageRecorder
+	stages   registration.StageRecorder
 }
 
 // ClusterIDs finds Clusters by their spec.id.
@@ -57,7 +58,7 @@ type Sight struct {
 func NewAdmission() *Admission { return &Admission{ids: newIDRegister()} }
 
 // Attach gives the Admission sight of the hub's objects.
-func (d *Admission) Attach(clusters ClusterIDs, hub TokenSecrets, stages StageRecorder) {
+func (d *Admission) Attach(clusters ClusterIDs, hub TokenSecrets, stages registration.StageRecorder) {
 	d.deps.Store(&admissionDeps{clusters: clusters, tokens: newTokenGate(hub), stages: stages})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/registration"
 )
 
 // validateAgent holds what an agent writes to its own cluster. The Authorizer
@@ -102,7 +103,7 @@ func validateAgentCluster(name string, a admission.Attributes) error {
 		return forbidden(a, "an agent does not change taints")
 	case !slices.Equal(cluster.Finalizers, old.Finalizers), !equality.Semantic.DeepEqual(cluster.OwnerReferences, old.OwnerReferences):
 		return forbidden(a, "an agent changes neither finalizers nor owners")
-	case cluster.Annotations[AnnotationAgent] != old.Annotations[AnnotationAgent]:
+	case cluster.Annotations[registration.AnnotationAgent] != old.Annotations[registration.AnnotationAgent]:
 		return forbidden(a, "an agent does not say what agent it is")
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -36,7 +37,7 @@ type hubStore struct {
 	indexed  map[string][]string
 	secrets  map[string]*corev1.Secret
 	updates  int
-	failures []Failure
+	failures []registration.Failure
 	before   func(*corev1.Secret) // runs before an update is judged
 }
 
@@ -84,9 +85,9 @@ func (h *hubStore) Update(_ context.Context, object client.Object, _ ...client.U
 	return nil
 }
 
-func (h *hubStore) Advance(context.Context, Match, string, StageEvent) {}
+func (h *hubStore) Advance(context.Context, registration.Match, string, registration.StageEvent) {}
 
-func (h *hubStore) Fail(_ context.Context, _ Match, _ string, f Failure) {
+func (h *hubStore) Fail(_ context.Context, _ registration.Match, _ string, f registration.Failure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures = append(h.failures, f)
@@ -167,21 +168,23 @@ func TestAgentWritesItsOwn(t *testing.T) {
 		object, old runtime.Object
 		refused     bool
 	}{
-		"its cluster":                         {clusters, pullCluster(nil), nil, false},
-		"its cluster without credentials":     {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef, c.Spec.ImpersonatorSecretRef = nil, nil }), nil, false},
-		"another cluster":                     {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Name = "m2" }), nil, true},
-		"a generated name":                    {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Name, c.GenerateName = "", "m" }), nil, true},
-		"push":                                {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), nil, true},
-		"another's credential":                {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.ImpersonatorSecretRef.Name = "m2-impersonator" }), nil, true},
-		"a token's secret":                    {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef.Namespace = "kube-system" }), nil, true},
-		"a finalizer":                         {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"x/y"} }), nil, true},
-		"a new region":                        {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "eu" }), pullCluster(nil), false},
-		"another id":                          {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.ID = "id-9" }), pullCluster(nil), true},
-		"a switch to push":                    {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), pullCluster(nil), true},
-		"a switch of credentials":             {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef.Name = "m2" }), pullCluster(nil), true},
-		"uncordoning":                         {clusters, pullCluster(nil), pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = []corev1.Taint{{Key: "k"}} }), true},
-		"dropping the finalizer":              {clusters, pullCluster(nil), pullCluster(func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"karmada.io/cluster-controller"} }), true},
-		"posing as our agent":                 {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Annotations = map[string]string{AnnotationAgent: AgentMuster} }), pullCluster(nil), true},
+		"its cluster":                     {clusters, pullCluster(nil), nil, false},
+		"its cluster without credentials": {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef, c.Spec.ImpersonatorSecretRef = nil, nil }), nil, false},
+		"another cluster":                 {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Name = "m2" }), nil, true},
+		"a generated name":                {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Name, c.GenerateName = "", "m" }), nil, true},
+		"push":                            {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), nil, true},
+		"another's credential":            {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.ImpersonatorSecretRef.Name = "m2-impersonator" }), nil, true},
+		"a token's secret":                {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef.Namespace = "kube-system" }), nil, true},
+		"a finalizer":                     {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"x/y"} }), nil, true},
+		"a new region":                    {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "eu" }), pullCluster(nil), false},
+		"another id":                      {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.ID = "id-9" }), pullCluster(nil), true},
+		"a switch to push":                {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), pullCluster(nil), true},
+		"a switch of credentials":         {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef.Name = "m2" }), pullCluster(nil), true},
+		"uncordoning":                     {clusters, pullCluster(nil), pullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = []corev1.Taint{{Key: "k"}} }), true},
+		"dropping the finalizer":          {clusters, pullCluster(nil), pullCluster(func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"karmada.io/cluster-controller"} }), true},
+		"posing as our agent": {clusters, pullCluster(func(c *clusterv1alpha1.Cluster) {
+			c.Annotations = map[string]string{registration.AnnotationAgent: registration.AgentMuster}
+		}), pullCluster(nil), true},
 		"its secret":                          {secrets, &corev1.Secret{ObjectMeta: meta("karmada-cluster", "m1"), Type: "Opaque"}, nil, false},
 		"its impersonator":                    {secrets, &corev1.Secret{ObjectMeta: meta("karmada-cluster", "m1-impersonator")}, nil, false},
 		"another's secret":                    {secrets, &corev1.Secret{ObjectMeta: meta("karmada-cluster", "m2")}, nil, true},

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/registration"
 )
 
 // Blocker is something that keeps a cluster from going away.
@@ -74,7 +75,7 @@ func workBlocker(works []workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (B
 		held = append(held, work.Name)
 		for _, condition := range work.Status.Conditions {
 			if condition.Type == workv1alpha1.WorkApplied && condition.Status != "True" && message == "" {
-				message = ": " + plainText(condition.Message)
+				message = ": " + registration.PlainText(condition.Message)
 			}
 		}
 	}
@@ -100,7 +101,7 @@ func namespaceBlocker(ctx context.Context, hub client.Reader, name string) (Bloc
 	why := "it is being emptied"
 	for _, condition := range namespace.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue {
-			why = plainText(condition.Message)
+			why = registration.PlainText(condition.Message)
 		}
 	}
 	return Blocker{What: "namespace " + name, Why: why, Fix: "see `kubectl get namespace " + name + " -o yaml` on the hub"}, true

@@ -1,9 +1,5 @@
 package cluster
 
-import (
-	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
-)
-
 // ConditionRemoving is True on a Cluster that is being removed and cannot go at
 // once. Its reason and message say what is waited for. Ready and
 // CompleteAPIEnablements are the contract's (section 3.7); who writes them:
@@ -33,11 +29,6 @@ const (
 
 // Marks of ours on hub objects.
 const (
-	// AnnotationAgent on a Cluster names the agent that serves it: AgentMuster, or
-	// nothing for a karmada-agent.
-	AnnotationAgent = "muster.dev/agent"
-	// AgentMuster is the value of AnnotationAgent for our own agent.
-	AgentMuster = "muster"
 	// AnnotationPreparedFor on an execution namespace says that it was made for a
 	// registration whose Cluster did not exist yet. If none comes within an hour,
 	// the namespace is removed again.
@@ -47,14 +38,3 @@ const (
 	// AnnotationEventOf on an Event names the cluster whose agent wrote it.
 	AnnotationEventOf = "muster.dev/event-of"
 )
-
-// HasOwnAgent tells that a Cluster is served by our agent over its link.
-func HasOwnAgent(c *clusterv1alpha1.Cluster) bool {
-	return c.Spec.SyncMode == clusterv1alpha1.Pull && c.Annotations[AnnotationAgent] == AgentMuster
-}
-
-// hasForeignAgent tells that a Cluster is served by the unmodified agent, which
-// works through the hub API.
-func hasForeignAgent(c *clusterv1alpha1.Cluster) bool {
-	return c.Spec.SyncMode == clusterv1alpha1.Pull && !HasOwnAgent(c)
-}

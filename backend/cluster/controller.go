@@ -28,6 +28,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // sweepAfter is how long an execution namespace may exist without its Cluster. A
@@ -229,7 +230,7 @@ func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, er
 	switch {
 	case apierrors.IsNotFound(err):
 		// A namespace with roles beside it is marked until those are made.
-		if err := ensureSpace(ctx, r.hub, name, hasForeignAgent(s.stored)); err != nil {
+		if err := ensureSpace(ctx, r.hub, name, registration.HasForeignAgent(s.stored)); err != nil {
 			r.events.Eventf(s.stored, nil, corev1.EventTypeWarning, EventCreateExecutionSpaceFailed, "Create", "the execution namespace could not be made")
 			return ctrl.Result{}, err
 		}
@@ -243,7 +244,7 @@ func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, er
 	case space.Annotations[AnnotationPreparedFor] == "" && space.Labels[apis.SystemLabel] == apis.LabelTrue:
 		return ctrl.Result{}, nil
 	}
-	if hasForeignAgent(s.stored) {
+	if registration.HasForeignAgent(s.stored) {
 		if err := ensureAccess(ctx, r.hub, r.live, name, s.stored); err != nil {
 			return ctrl.Result{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -86,7 +87,7 @@ func newAccess(cluster kubeCluster, user kubeUser) (*Access, error) {
 // returns it without a trailing slash.
 func parseServer(text string) (string, error) {
 	if strings.HasPrefix(text, "unix:") || strings.HasPrefix(text, "/") {
-		return "", fault.Invalid("the server is a unix socket").WithCode(CodeRefusedField).WithFix("use the https address of the API server").
+		return "", fault.Invalid("the server is a unix socket").WithCode(registration.CodeRefusedField).WithFix("use the https address of the API server").
 			WithField("kubeconfig", "server is not taken")
 	}
 	parsed, err := url.Parse(text)
@@ -112,7 +113,7 @@ func parseProxy(text string) (*url.URL, error) {
 		return nil, badKubeconfig("its proxy-url is not an http, https or socks5 URL")
 	}
 	if parsed.User != nil {
-		return nil, fault.Invalid("the proxy-url holds a password, which would be stored readably in the Cluster").WithCode(CodeKubeconfig).
+		return nil, fault.Invalid("the proxy-url holds a password, which would be stored readably in the Cluster").WithCode(registration.CodeKubeconfig).
 			WithFix("use a proxy that needs none, or join from the command line and set spec.proxyHeader")
 	}
 	return parsed, nil

@@ -14,6 +14,7 @@ import (
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // agentName says whether an identity of this cluster name can be given out.
 func agentName(cluster string) error {
-	if err := ValidateName(cluster); err != nil {
+	if err := registration.ValidateName(cluster); err != nil {
 		return err
 	}
 	if strings.HasSuffix(cluster, impersonatorSuffix) {
@@ -161,20 +162,20 @@ func decideCSR(f csrFacts) csrVerdict {
 	case !f.helper && f.requester == apis.AgentUserPrefix+f.cluster:
 		return csrVerdict{subresources: []string{subresourceSelfAgent, subresourceAgent}}
 	case slices.Contains(f.groups, apis.AgentGroup):
-		return csrVerdict{refusal: fault.Forbidden("an agent may ask for its own identity only").WithCode(CodeCSRRefused)}
+		return csrVerdict{refusal: fault.Forbidden("an agent may ask for its own identity only").WithCode(registration.CodeCSRRefused)}
 	case f.token == nil:
 		return csrVerdict{subresources: []string{subresourceAgent}}
 	}
 	if err := f.token.Admits(f.cluster, f.now); err != nil {
 		refusal, ok := fault.As(err)
 		if !ok {
-			refusal = fault.Forbidden("%s", err.Error()).WithCode(CodeTokenBound)
+			refusal = fault.Forbidden("%s", err.Error()).WithCode(registration.CodeTokenBound)
 		}
 		return csrVerdict{refusal: refusal}
 	}
 	if !f.helper && f.registered && !boundToCluster(*f.token, f.cluster) {
 		return csrVerdict{refusal: fault.Conflict("a cluster named %s is registered already, and token %s is not bound to it", f.cluster, f.token.ID).
-			WithCode(CodeNameTaken).
+			WithCode(registration.CodeNameTaken).
 			WithFix("choose another name, use a token made for " + f.cluster + ", or let an administrator approve the request: kubectl certificate approve")}
 	}
 	return csrVerdict{subresources: []string{subresourceAgent}}

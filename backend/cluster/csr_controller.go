@@ -19,6 +19,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -36,12 +37,12 @@ type CSRReconciler struct {
 	live   client.Reader
 	facts  *HubFacts
 	tokens tokenGate
-	stages StageRecorder
+	stages registration.StageRecorder
 	now    func() time.Time
 }
 
 // NewCSRReconciler returns the reconciler. live reads from the API itself.
-func NewCSRReconciler(hub client.Client, live client.Reader, facts *HubFacts, stages StageRecorder) *CSRReconciler {
+func NewCSRReconciler(hub client.Client, live client.Reader, facts *HubFacts, stages registration.StageRecorder) *CSRReconciler {
 	return &CSRReconciler{hub: hub, live: live, facts: facts, tokens: newTokenGate(hub), stages: stages, now: time.Now}
 }
 
@@ -62,7 +63,9 @@ type csrScope struct {
 	token   *token.Token
 }
 
-func (s *csrScope) match() Match { return Match{TokenID: s.tokenID, Cluster: s.asked.cluster} }
+func (s *csrScope) match() registration.Match {
+	return registration.Match{TokenID: s.tokenID, Cluster: s.asked.cluster}
+}
 
 // Reconcile implements reconcile.Reconciler.
 func (r *CSRReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -99,21 +102,21 @@ func (r *CSRReconciler) settled(ctx context.Context, s *csrScope) (bool, error) 
 		if s.asked.helper {
 			r.facts.noteHelper(s.csr)
 		} else {
-			r.stages.Advance(ctx, s.match(), StageIdentity, StageEvent{})
+			r.stages.Advance(ctx, s.match(), registration.StageIdentity, registration.StageEvent{})
 		}
 		return true, nil
 	}
 	for _, condition := range s.csr.Status.Conditions {
 		switch condition.Type {
 		case certificatesv1.CertificateApproved:
-			r.stages.Advance(ctx, s.match(), StageApproved, StageEvent{})
+			r.stages.Advance(ctx, s.match(), registration.StageApproved, registration.StageEvent{})
 			if s.asked.helper {
 				return true, nil
 			}
 			return true, r.facts.revocations.readmit(ctx, s.asked.cluster) // an administrator may have approved
 		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
-			advice := Advise(CodeCSRRefused)
-			r.stages.Fail(ctx, s.match(), StageApproved, Failure{Code: CodeCSRRefused, Cause: advice.Cause, Fix: advice.Fix})
+			advice := registration.Advise(registration.CodeCSRRefused)
+			r.stages.Fail(ctx, s.match(), registration.StageApproved, registration.Failure{Code: registration.CodeCSRRefused, Cause: advice.Cause, Fix: advice.Fix})
 			return true, nil
 		}
 	}
@@ -144,13 +147,13 @@ func (r *CSRReconciler) judge(ctx context.Context, s *csrScope) (*fault.Error, e
 		return decision.refusal, nil
 	}
 	if life := s.csr.Spec.ExpirationSeconds; s.asked.helper && (life == nil || time.Duration(*life)*time.Second > helperLifetime) {
-		return fault.Forbidden("a helper's certificate lives at most %s", helperLifetime).WithCode(CodeCSRRefused), nil
+		return fault.Forbidden("a helper's certificate lives at most %s", helperLifetime).WithCode(registration.CodeCSRRefused), nil
 	}
 	allowed, err := r.allowed(ctx, s, decision.subresources)
 	if err != nil || allowed {
 		return nil, err
 	}
-	return fault.Forbidden("%s may not have agents' certificates approved automatically", s.csr.Spec.Username).WithCode(CodeCSRRefused).
+	return fault.Forbidden("%s may not have agents' certificates approved automatically", s.csr.Spec.Username).WithCode(registration.CodeCSRRefused).
 		WithFix("let an administrator approve the request: kubectl certificate approve " + s.csr.Name), nil
 }
 
@@ -218,7 +221,7 @@ func (r *CSRReconciler) approve(ctx context.Context, s *csrScope) error {
 		return fmt.Errorf("approve certificate request %s: %w", s.csr.Name, err)
 	}
 	log.FromContext(ctx).Info("certificate request approved", "cluster", s.asked.cluster, "request", s.csr.Name, "helper", s.asked.helper)
-	r.stages.Advance(ctx, s.match(), StageApproved, StageEvent{})
+	r.stages.Advance(ctx, s.match(), registration.StageApproved, registration.StageEvent{})
 	return nil
 }
 
@@ -237,6 +240,6 @@ func (r *CSRReconciler) leavePending(ctx context.Context, s *csrScope, why *faul
 		return fmt.Errorf("explain certificate request %s: %w", s.csr.Name, err)
 	}
 	log.FromContext(ctx).Info("certificate request left pending", "cluster", s.asked.cluster, "request", s.csr.Name, "code", why.Code)
-	r.stages.Fail(ctx, s.match(), StageApproved, Failure{Code: why.Code, Cause: why.Message, Fix: why.Fix})
+	r.stages.Fail(ctx, s.match(), registration.StageApproved, registration.Failure{Code: why.Code, Cause: why.Message, Fix: why.Fix})
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -139,25 +140,25 @@ func TestDecideCSR(t *testing.T) {
 		"free name, open token":            {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ID: "abcdef"}}, ""},
 		"free name, used open token":       {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{UsedBy: []string{"m2", "m3"}}}, ""},
 		"free name, bound token":           {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ClusterName: "m1"}}, ""},
-		"free name, token bound elsewhere": {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ClusterName: "m2"}}, CodeTokenBound},
-		"free name, used-up token":         {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{MaxClusters: 1, UsedBy: []string{"m2"}}}, CodeTokenBound},
+		"free name, token bound elsewhere": {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ClusterName: "m2"}}, registration.CodeTokenBound},
+		"free name, used-up token":         {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{MaxClusters: 1, UsedBy: []string{"m2"}}}, registration.CodeTokenBound},
 		"free name, one-cluster retry":     {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{MaxClusters: 1, UsedBy: []string{"m1"}}}, ""},
-		"expired token":                    {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ExpiresAt: &past}}, CodeTokenExpired},
+		"expired token":                    {csrFacts{agentRequest: m1, groups: tokens, token: &token.Token{ExpiresAt: &past}}, registration.CodeTokenExpired},
 
-		"taken name, open token":            {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{}}, CodeNameTaken},
-		"taken name, open token used by it": {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{UsedBy: []string{"m1"}}}, CodeNameTaken},
-		"taken name, token of ten":          {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{MaxClusters: 10, UsedBy: []string{"m1"}}}, CodeNameTaken},
+		"taken name, open token":            {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{}}, registration.CodeNameTaken},
+		"taken name, open token used by it": {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{UsedBy: []string{"m1"}}}, registration.CodeNameTaken},
+		"taken name, token of ten":          {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{MaxClusters: 10, UsedBy: []string{"m1"}}}, registration.CodeNameTaken},
 		"taken name, bound token":           {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{ClusterName: "m1"}}, ""},
 		"taken name, one-cluster retry":     {csrFacts{agentRequest: m1, groups: tokens, registered: true, token: &token.Token{MaxClusters: 1, UsedBy: []string{"m1"}}}, ""},
 
 		"helper, free name":                 {csrFacts{agentRequest: helper, groups: tokens, token: &token.Token{}}, ""},
 		"helper, taken name":                {csrFacts{agentRequest: helper, groups: tokens, registered: true, token: &token.Token{}}, ""}, // its client sees that for itself
-		"helper, token bound elsewhere":     {csrFacts{agentRequest: helper, groups: tokens, token: &token.Token{ClusterName: "m2"}}, CodeTokenBound},
+		"helper, token bound elsewhere":     {csrFacts{agentRequest: helper, groups: tokens, token: &token.Token{ClusterName: "m2"}}, registration.CodeTokenBound},
 		"renewal":                           {csrFacts{agentRequest: m1, requester: apis.AgentUserPrefix + "m1", groups: agents, registered: true}, ""},
-		"renewal of another's":              {csrFacts{agentRequest: m1, requester: apis.AgentUserPrefix + "m2", groups: agents, registered: true}, CodeCSRRefused},
-		"agent asks for helper":             {csrFacts{agentRequest: helper, requester: apis.AgentUserPrefix + "m1", groups: agents}, CodeCSRRefused},
-		"helper asks for agent":             {csrFacts{agentRequest: m1, requester: apis.RBACGeneratorUser, groups: agents}, CodeCSRRefused},
-		"helper asks for itself":            {csrFacts{agentRequest: helper, requester: apis.RBACGeneratorUser, groups: agents}, CodeCSRRefused},
+		"renewal of another's":              {csrFacts{agentRequest: m1, requester: apis.AgentUserPrefix + "m2", groups: agents, registered: true}, registration.CodeCSRRefused},
+		"agent asks for helper":             {csrFacts{agentRequest: helper, requester: apis.AgentUserPrefix + "m1", groups: agents}, registration.CodeCSRRefused},
+		"helper asks for agent":             {csrFacts{agentRequest: m1, requester: apis.RBACGeneratorUser, groups: agents}, registration.CodeCSRRefused},
+		"helper asks for itself":            {csrFacts{agentRequest: helper, requester: apis.RBACGeneratorUser, groups: agents}, registration.CodeCSRRefused},
 		"an administrator":                  {csrFacts{agentRequest: m1, requester: "system:admin", groups: []string{"system:masters"}, registered: true}, ""},
 		"anybody else, as the roles say so": {csrFacts{agentRequest: m1, requester: "jo", groups: []string{"system:authenticated"}}, ""},
 	}

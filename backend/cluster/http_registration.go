@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/httpapi"
+	"muster.dev/muster/backend/registration"
 )
 
 // About is what the hub says about itself.
@@ -93,7 +94,7 @@ func (h *Handler) preflight(c *gin.Context) error {
 //	@Param		state	query		[]string	false	"any of these states"	Enums(waiting, running, ready, failed, cancelled, expired)
 //	@Param		limit	query		int			false	"rows a page, 1 to 500"
 //	@Param		cursor	query		string		false	"next of the page before"
-//	@Success	200		{object}	httpapi.Page[Registration]
+//	@Success	200		{object}	httpapi.Page[registration.Registration]
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/registrations [get]
 func (h *Handler) registrations(c *gin.Context) error {
@@ -101,16 +102,16 @@ func (h *Handler) registrations(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var after registrationCursor
+	var after registration.Cursor
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &after); err != nil {
 		return err
 	}
-	epoch, seq := h.service.Live.Seq(RegistrationTopic) // before reading: what comes later is a message
+	epoch, seq := h.service.Live.Seq(registration.Topic) // before reading: what comes later is a message
 	found, err := h.service.RegistrationList(c.Request.Context(), values(c, "state"), after, limit)
 	if err != nil {
 		return err
 	}
-	page := httpapi.Page[Registration]{Items: found.Rows, Total: found.Total, Epoch: epoch, Seq: seq}
+	page := httpapi.Page[registration.Registration]{Items: found.Rows, Total: found.Total, Epoch: epoch, Seq: seq}
 	if found.Next != nil {
 		page.Next = httpapi.EncodeCursor(found.Next)
 	}
@@ -139,7 +140,7 @@ func (h *Handler) register(c *gin.Context) error {
 		return err
 	}
 	status := http.StatusCreated
-	if asked.Flavour == FlavourPush {
+	if asked.Flavour == registration.FlavourPush {
 		status = http.StatusAccepted
 	}
 	c.JSON(status, started)
@@ -148,7 +149,7 @@ func (h *Handler) register(c *gin.Context) error {
 
 // RegistrationDetail is a registration with where its live topic stood.
 type RegistrationDetail struct {
-	Registration
+	registration.Registration
 	Epoch string `json:"epoch"`
 	Seq   uint64 `json:"seq"`
 }
@@ -163,7 +164,7 @@ type RegistrationDetail struct {
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/registrations/{id} [get]
 func (h *Handler) registration(c *gin.Context) error {
-	epoch, seq := h.service.Live.Seq(RegistrationTopic + "/" + c.Param("id")) // before reading: what comes later is a message
+	epoch, seq := h.service.Live.Seq(registration.Topic + "/" + c.Param("id")) // before reading: what comes later is a message
 	found, err := h.service.Registration(c.Request.Context(), c.Param("id"))
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (h *Handler) registration(c *gin.Context) error {
 //	@Summary	Revoke the token of a registration, or stop a join and take back what it made; for operators
 //	@Tags		registration
 //	@Param		id		path		string	true	"id of the registration"
-//	@Success	200		{object}	Registration
+//	@Success	200		{object}	registration.Registration
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/registrations/{id} [delete]
 func (h *Handler) cancel(c *gin.Context) error {
@@ -203,7 +204,7 @@ type TerminalOutput struct {
 //	@Accept		json
 //	@Param		id		path		string			true	"id of the registration"
 //	@Param		body	body		TerminalOutput	true	"what was printed"
-//	@Success	200		{object}	Advice
+//	@Success	200		{object}	registration.Advice
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/registrations/{id}/decode [post]
 func (h *Handler) decode(c *gin.Context) error {

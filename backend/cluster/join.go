@@ -23,10 +23,8 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
-
-// AnnotationRegistration on a Cluster names the registration that made it.
-const AnnotationRegistration = "muster.dev/registration"
 
 // provingTimeout bounds the wait for a member to honour the new account; RBAC
 // caches there take a moment.
@@ -57,7 +55,7 @@ type JoinRequest struct {
 
 // Validate checks what can be checked without asking anyone.
 func (r *JoinRequest) Validate() error {
-	if err := ValidateName(r.Name); err != nil {
+	if err := registration.ValidateName(r.Name); err != nil {
 		return err
 	}
 	for field, value := range map[string]string{"provider": r.Provider, "region": r.Region} {
@@ -69,21 +67,6 @@ func (r *JoinRequest) Validate() error {
 		if problems := validation.IsValidLabelValue(zone); zone == "" || len(problems) > 0 {
 			return fault.Invalid("zone %q cannot be used", zone).WithField("zones", "must be label values")
 		}
-	}
-	return nil
-}
-
-// ValidateName says whether a cluster may have this name (contract section 1.2).
-func ValidateName(name string) error {
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return fault.Invalid("%q cannot name a cluster: %s", name, problems[0]).WithField("clusterName", problems[0])
-	}
-	if len(name) > clusterv1alpha1.MaxNameLength {
-		return fault.Invalid("%q cannot name a cluster: it has more than %d characters", name, clusterv1alpha1.MaxNameLength).
-			WithField("clusterName", "too long")
-	}
-	if name == apis.RBACGeneratorName {
-		return fault.Invalid("%q cannot name a cluster: the name is reserved", name).WithField("clusterName", "reserved")
 	}
 	return nil
 }
@@ -151,11 +134,11 @@ func memberClient(config *rest.Config) (kubernetes.Interface, error) {
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, fault.Invalid("the access to the member cannot be used").WithCode(CodeKubeconfig).Wrap(err)
+		return nil, fault.Invalid("the access to the member cannot be used").WithCode(registration.CodeKubeconfig).Wrap(err)
 	}
 	clientset, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport, Timeout: config.Timeout, CheckRedirect: stay})
 	if err != nil {
-		return nil, fault.Invalid("the access to the member cannot be used").WithCode(CodeKubeconfig).Wrap(err)
+		return nil, fault.Invalid("the access to the member cannot be used").WithCode(registration.CodeKubeconfig).Wrap(err)
 	}
 	return clientset, nil
 }
@@ -212,13 +195,13 @@ func unique(clusters []clusterv1alpha1.Cluster, name, id string) error {
 		sameID := id != "" && other.Spec.ID == id
 		switch {
 		case sameID && other.Name == name:
-			return fault.Conflict("this cluster is registered already as %s", other.Name).WithCode(CodeManaged).
+			return fault.Conflict("this cluster is registered already as %s", other.Name).WithCode(registration.CodeManaged).
 				WithFix("nothing needs to be done; to register it anew, remove it first: muster unjoin " + other.Name)
 		case sameID:
-			return fault.Conflict("this cluster (id %s) is registered already under the name %s", id, other.Name).WithCode(CodeManaged).
+			return fault.Conflict("this cluster (id %s) is registered already under the name %s", id, other.Name).WithCode(registration.CodeManaged).
 				WithFix("use it as " + other.Name + ", or remove that registration first: muster unjoin " + other.Name)
 		case other.Name == name:
-			return fault.Conflict("another cluster is registered under the name %s", name).WithCode(CodeMemberName).
+			return fault.Conflict("another cluster is registered under the name %s", name).WithCode(registration.CodeMemberName).
 				WithFix("choose another name, or remove that registration first: muster unjoin " + name)
 		}
 	}
@@ -237,7 +220,7 @@ func (j *join) prove(ctx context.Context) error {
 			j.hub.ca = ca
 			return nil
 		}
-		if _, code := transportReason(failure); code != CodeTLS {
+		if _, code := transportReason(failure); code != registration.CodeTLS {
 			break
 		}
 	}

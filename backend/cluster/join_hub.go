@@ -16,6 +16,7 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // CredentialSecret names the hub Secret with a cluster's token and CA.
@@ -39,8 +40,8 @@ func (j *join) hubSecrets() []*corev1.Secret {
 		access.Data[clusterv1alpha1.SecretCABundleKey] = j.hub.ca
 	}
 	for _, secret := range []*corev1.Secret{proxy, access} {
-		if id := j.Annotations[AnnotationRegistration]; id != "" {
-			secret.Annotations = map[string]string{AnnotationRegistration: id}
+		if id := j.Annotations[registration.Annotation]; id != "" {
+			secret.Annotations = map[string]string{registration.Annotation: id}
 		}
 	}
 	return []*corev1.Secret{proxy, access}
@@ -128,7 +129,7 @@ func (j *join) refuseOwned(ctx context.Context, secret *corev1.Secret) error {
 	case cluster.UID != owner.UID:
 		return nil
 	}
-	return fault.Conflict("secret %s/%s belongs to cluster %s", secret.Namespace, secret.Name, cluster.Name).WithCode(CodeMemberName).
+	return fault.Conflict("secret %s/%s belongs to cluster %s", secret.Namespace, secret.Name, cluster.Name).WithCode(registration.CodeMemberName).
 		WithFix("choose another name for this cluster")
 }
 

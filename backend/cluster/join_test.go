@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
@@ -121,9 +122,9 @@ func TestJoinRefusesDuplicates(t *testing.T) {
 		code   string
 		says   string
 	}{
-		"same cluster, other name": {member, "other", cluster.CodeManaged, "member1"},
-		"same cluster, same name":  {member, "member1", cluster.CodeManaged, "member1"},
-		"other cluster, same name": {other, "member1", cluster.CodeMemberName, "member1"},
+		"same cluster, other name": {member, "other", registration.CodeManaged, "member1"},
+		"same cluster, same name":  {member, "member1", registration.CodeManaged, "member1"},
+		"other cluster, same name": {other, "member1", registration.CodeMemberName, "member1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,8 +238,8 @@ func TestJoinSparesSecretsOfALivingCluster(t *testing.T) {
 	path := "/api/v1/namespaces/karmada-cluster/secrets/edge-impersonator"
 	before := hub.object(path)
 	other := newFakeAPI(t, "other-uid")
-	if _, err := cluster.Join(context.Background(), joinRequest(hub, other, "edge-impersonator")); codeOf(err) != cluster.CodeMemberName {
-		t.Errorf("got %v, want code %s", err, cluster.CodeMemberName)
+	if _, err := cluster.Join(context.Background(), joinRequest(hub, other, "edge-impersonator")); codeOf(err) != registration.CodeMemberName {
+		t.Errorf("got %v, want code %s", err, registration.CodeMemberName)
 	}
 	if diff := cmp.Diff(before, hub.object(path)); diff != "" {
 		t.Errorf("the living cluster's secret changed:\n%s", diff)

@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/registration"
 )
 
 // systemTaints are set by the hub alone; a change of taints leaves them.
@@ -20,7 +21,7 @@ var systemTaints = []string{clusterv1alpha1.TaintClusterNotReady, clusterv1alpha
 func fromObject(object *clusterv1alpha1.Cluster) Cluster {
 	row := Cluster{
 		Name: object.Name, ID: object.Spec.ID, Mode: string(object.Spec.SyncMode), Agent: agentOf(object),
-		Version: plainText(object.Status.KubernetesVersion), Provider: object.Spec.Provider, Region: object.Spec.Region, Zones: zonesOf(object),
+		Version: registration.PlainText(object.Status.KubernetesVersion), Provider: object.Spec.Provider, Region: object.Spec.Region, Zones: zonesOf(object),
 		APIEndpoint: object.Spec.APIEndpoint, ProxyURL: redactURL(object.Spec.ProxyURL), Labels: maps.Clone(object.Labels),
 		Taints: []Taint{}, Conditions: []Condition{}, CreatedAt: object.CreationTimestamp.UTC(), ResourceVersion: object.ResourceVersion,
 	}
@@ -58,8 +59,8 @@ func agentOf(object *clusterv1alpha1.Cluster) string {
 	switch {
 	case object.Spec.SyncMode != clusterv1alpha1.Pull:
 		return ""
-	case HasOwnAgent(object):
-		return AgentMuster
+	case registration.HasOwnAgent(object):
+		return registration.AgentMuster
 	}
 	return "karmada"
 }
@@ -89,7 +90,7 @@ func timeOf(at *metav1.Time) *time.Time {
 
 func conditionOf(c *metav1.Condition) Condition {
 	return Condition{
-		Type: plainText(c.Type), Status: string(c.Status), Reason: plainText(c.Reason), Message: plainText(c.Message),
+		Type: registration.PlainText(c.Type), Status: string(c.Status), Reason: registration.PlainText(c.Reason), Message: registration.PlainText(c.Message),
 		LastTransitionTime: c.LastTransitionTime.UTC(),
 	}
 }
@@ -118,9 +119,9 @@ func (c *Cluster) capacity(status *clusterv1alpha1.ClusterStatus) {
 func enablementsOf(object *clusterv1alpha1.Cluster) []APIEnablement {
 	enablements := make([]APIEnablement, 0, len(object.Status.APIEnablements))
 	for _, group := range object.Status.APIEnablements {
-		enablement := APIEnablement{GroupVersion: plainText(group.GroupVersion), Resources: make([]APIResource, 0, len(group.Resources))}
+		enablement := APIEnablement{GroupVersion: registration.PlainText(group.GroupVersion), Resources: make([]APIResource, 0, len(group.Resources))}
 		for _, resource := range group.Resources {
-			enablement.Resources = append(enablement.Resources, APIResource{Name: plainText(resource.Name), Kind: plainText(resource.Kind)})
+			enablement.Resources = append(enablement.Resources, APIResource{Name: registration.PlainText(resource.Name), Kind: registration.PlainText(resource.Kind)})
 		}
 		enablements = append(enablements, enablement)
 	}
@@ -133,7 +134,7 @@ func workFromObject(object *workv1alpha1.Work) Work {
 	row.Kind, row.Target = targetOf(object)
 	for i := range object.Status.Conditions {
 		if condition := &object.Status.Conditions[i]; condition.Type == workv1alpha1.WorkApplied {
-			row.Applied, row.Reason, row.Message = string(condition.Status), plainText(condition.Reason), plainText(condition.Message)
+			row.Applied, row.Reason, row.Message = string(condition.Status), registration.PlainText(condition.Reason), registration.PlainText(condition.Message)
 		}
 	}
 	for _, status := range object.Status.ManifestStatuses {

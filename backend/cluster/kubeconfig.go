@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // Bounds of a kubeconfig that is pasted or dropped.
@@ -247,7 +248,7 @@ func readCluster(body *yaml.Node) (kubeCluster, error) {
 		case "certificate-authority":
 			cluster.refused = append(cluster.refused, pathRefusal(key, "certificate-authority-data"))
 		case "tls-server-name":
-			cluster.refused = append(cluster.refused, refusal{code: CodeKubeconfig, field: key, fix: "use a server address that the certificate covers: a Cluster cannot remember another name"})
+			cluster.refused = append(cluster.refused, refusal{code: registration.CodeKubeconfig, field: key, fix: "use a server address that the certificate covers: a Cluster cannot remember another name"})
 		}
 		if err != nil {
 			return cluster, err
@@ -284,9 +285,9 @@ func readUser(body *yaml.Node) (kubeUser, error) {
 				user.asExtra[name] = texts(values)
 			}
 		case "exec":
-			user.refused = append(user.refused, refusal{code: CodeRefusedField, field: key, fix: "the hub runs no programs: put a token into the file (kubectl create token …), or join from the command line with muster join"})
+			user.refused = append(user.refused, refusal{code: registration.CodeRefusedField, field: key, fix: "the hub runs no programs: put a token into the file (kubectl create token …), or join from the command line with muster join"})
 		case "auth-provider":
-			user.refused = append(user.refused, refusal{code: CodeRefusedField, field: key, fix: "put a token into the file (kubectl create token …), or join from the command line with muster join"})
+			user.refused = append(user.refused, refusal{code: registration.CodeRefusedField, field: key, fix: "put a token into the file (kubectl create token …), or join from the command line with muster join"})
 		case "client-certificate":
 			user.refused = append(user.refused, pathRefusal(key, "client-certificate-data"))
 		case "client-key":
@@ -294,7 +295,7 @@ func readUser(body *yaml.Node) (kubeUser, error) {
 		case "tokenFile":
 			user.refused = append(user.refused, pathRefusal(key, "token"))
 		case "username", "password":
-			user.refused = append(user.refused, refusal{code: CodeKubeconfig, field: key, fix: "use a token or a client certificate: Kubernetes knows no passwords any more"})
+			user.refused = append(user.refused, refusal{code: registration.CodeKubeconfig, field: key, fix: "use a token or a client certificate: Kubernetes knows no passwords any more"})
 		}
 		if err != nil {
 			return user, err
@@ -304,7 +305,7 @@ func readUser(body *yaml.Node) (kubeUser, error) {
 }
 
 func pathRefusal(field, inlineField string) refusal {
-	return refusal{code: CodeRefusedField, field: field, fix: "the hub opens no files: use " + inlineField + ", as `kubectl config view --raw --flatten --minify` prints it"}
+	return refusal{code: registration.CodeRefusedField, field: field, fix: "the hub opens no files: use " + inlineField + ", as `kubectl config view --raw --flatten --minify` prints it"}
 }
 
 // inline decodes a base64 value.
@@ -363,7 +364,7 @@ func (k *Kubeconfig) Choose(name string) string {
 }
 
 func badKubeconfig(format string, arguments ...any) error {
-	return fault.Invalid("the kubeconfig cannot be used: %s", fmt.Sprintf(format, arguments...)).WithCode(CodeKubeconfig).
+	return fault.Invalid("the kubeconfig cannot be used: %s", fmt.Sprintf(format, arguments...)).WithCode(registration.CodeKubeconfig).
 		WithFix("paste what `kubectl config view --raw --flatten --minify` prints").
 		WithField("kubeconfig", "cannot be used")
 }

@@ -18,6 +18,7 @@ import (
 
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // newPair returns a self-signed certificate and its key, both as PEM.
@@ -109,34 +110,34 @@ users:
 func TestKubeconfigRefusesFieldsByName(t *testing.T) {
 	const good, token = "server: https://a.example", "token: t"
 	tests := []struct{ name, cluster, user, code, says string }{
-		{"exec", good, "exec: {command: x}", cluster.CodeRefusedField, "exec"},
-		{"exec beside a token", good, token + ", exec: {command: x}", cluster.CodeRefusedField, "exec"},
-		{"empty exec", good, token + ", exec: {}", cluster.CodeRefusedField, "exec"},
-		{"auth-provider", good, "auth-provider: {name: gcp}", cluster.CodeRefusedField, "auth-provider"},
-		{"tokenFile", good, "tokenFile: /canary", cluster.CodeRefusedField, "tokenFile"},
-		{"tokenFile beside a token", good, token + ", tokenFile: /canary", cluster.CodeRefusedField, "tokenFile"},
-		{"client-certificate", good, "client-certificate: /canary, client-key: /canary", cluster.CodeRefusedField, "client-certificate"},
-		{"client-key", good, token + ", client-key: /canary", cluster.CodeRefusedField, "client-key"},
-		{"certificate-authority", good + ", certificate-authority: ../canary", token, cluster.CodeRefusedField, "certificate-authority"},
-		{"unix socket", "server: unix:///canary", token, cluster.CodeRefusedField, "unix socket"},
-		{"path as server", "server: /canary.sock", token, cluster.CodeRefusedField, "unix socket"},
-		{"password", good, "username: a, password: b", cluster.CodeKubeconfig, "username"},
-		{"tls-server-name", good + ", tls-server-name: b", token, cluster.CodeKubeconfig, "tls-server-name"},
-		{"plain http", "server: http://a.example", token, cluster.CodeKubeconfig, "https"},
-		{"no server", "", token, cluster.CodeKubeconfig, "server"},
-		{"user in server", "server: https://u:p@a.example", token, cluster.CodeKubeconfig, "user"},
-		{"query in server", `server: "https://a.example?x=1"`, token, cluster.CodeKubeconfig, "query"},
-		{"file as server", "server: file:///etc/passwd", token, cluster.CodeKubeconfig, "server"},
-		{"bare host", "server: a.example:6443", token, cluster.CodeKubeconfig, "server"},
-		{"port 0", "server: https://a.example:0", token, cluster.CodeKubeconfig, "port"},
-		{"port 99999", "server: https://a.example:99999", token, cluster.CodeKubeconfig, "port"},
-		{"ftp proxy", good + ", proxy-url: ftp://a.example", token, cluster.CodeKubeconfig, "proxy-url"},
-		{"proxy password", good + ", proxy-url: http://u:p@a.example", token, cluster.CodeKubeconfig, "password"},
-		{"no credential", good, "", cluster.CodeKubeconfig, "neither"},
-		{"certificate without key", good, "client-certificate-data: YQ==", cluster.CodeKubeconfig, "go together"},
-		{"not a certificate", good, "client-certificate-data: YQ==, client-key-data: YQ==", cluster.CodeKubeconfig, "certificate and its key"},
-		{"not a CA", good + ", certificate-authority-data: YQ==", token, cluster.CodeKubeconfig, "no certificate"},
-		{"token with line break", good, `token: "a\nb"`, cluster.CodeKubeconfig, "token"},
+		{"exec", good, "exec: {command: x}", registration.CodeRefusedField, "exec"},
+		{"exec beside a token", good, token + ", exec: {command: x}", registration.CodeRefusedField, "exec"},
+		{"empty exec", good, token + ", exec: {}", registration.CodeRefusedField, "exec"},
+		{"auth-provider", good, "auth-provider: {name: gcp}", registration.CodeRefusedField, "auth-provider"},
+		{"tokenFile", good, "tokenFile: /canary", registration.CodeRefusedField, "tokenFile"},
+		{"tokenFile beside a token", good, token + ", tokenFile: /canary", registration.CodeRefusedField, "tokenFile"},
+		{"client-certificate", good, "client-certificate: /canary, client-key: /canary", registration.CodeRefusedField, "client-certificate"},
+		{"client-key", good, token + ", client-key: /canary", registration.CodeRefusedField, "client-key"},
+		{"certificate-authority", good + ", certificate-authority: ../canary", token, registration.CodeRefusedField, "certificate-authority"},
+		{"unix socket", "server: unix:///canary", token, registration.CodeRefusedField, "unix socket"},
+		{"path as server", "server: /canary.sock", token, registration.CodeRefusedField, "unix socket"},
+		{"password", good, "username: a, password: b", registration.CodeKubeconfig, "username"},
+		{"tls-server-name", good + ", tls-server-name: b", token, registration.CodeKubeconfig, "tls-server-name"},
+		{"plain http", "server: http://a.example", token, registration.CodeKubeconfig, "https"},
+		{"no server", "", token, registration.CodeKubeconfig, "server"},
+		{"user in server", "server: https://u:p@a.example", token, registration.CodeKubeconfig, "user"},
+		{"query in server", `server: "https://a.example?x=1"`, token, registration.CodeKubeconfig, "query"},
+		{"file as server", "server: file:///etc/passwd", token, registration.CodeKubeconfig, "server"},
+		{"bare host", "server: a.example:6443", token, registration.CodeKubeconfig, "server"},
+		{"port 0", "server: https://a.example:0", token, registration.CodeKubeconfig, "port"},
+		{"port 99999", "server: https://a.example:99999", token, registration.CodeKubeconfig, "port"},
+		{"ftp proxy", good + ", proxy-url: ftp://a.example", token, registration.CodeKubeconfig, "proxy-url"},
+		{"proxy password", good + ", proxy-url: http://u:p@a.example", token, registration.CodeKubeconfig, "password"},
+		{"no credential", good, "", registration.CodeKubeconfig, "neither"},
+		{"certificate without key", good, "client-certificate-data: YQ==", registration.CodeKubeconfig, "go together"},
+		{"not a certificate", good, "client-certificate-data: YQ==, client-key-data: YQ==", registration.CodeKubeconfig, "certificate and its key"},
+		{"not a CA", good + ", certificate-authority-data: YQ==", token, registration.CodeKubeconfig, "no certificate"},
+		{"token with line break", good, `token: "a\nb"`, registration.CodeKubeconfig, "token"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -181,8 +182,8 @@ func TestKubeconfigRefusesStrangeFiles(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			config, err := cluster.ParseKubeconfig([]byte(text))
-			if codeOf(err) != cluster.CodeKubeconfig {
-				t.Fatalf("got %+v and %v, want code %s", config, err, cluster.CodeKubeconfig)
+			if codeOf(err) != registration.CodeKubeconfig {
+				t.Fatalf("got %+v and %v, want code %s", config, err, registration.CodeKubeconfig)
 			}
 			if strings.Contains(err.Error(), "canary") {
 				t.Errorf("the error repeats a value: %v", err)

@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // Periods of contract section 7.6.
@@ -78,7 +79,7 @@ func clusterOfHeartbeat(_ context.Context, lease client.Object) []reconcile.Requ
 func (r *LeaseReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var cluster clusterv1alpha1.Cluster
 	err := r.hub.Get(ctx, request.NamespacedName, &cluster)
-	if apierrors.IsNotFound(err) || err == nil && !hasForeignAgent(&cluster) {
+	if apierrors.IsNotFound(err) || err == nil && !registration.HasForeignAgent(&cluster) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.seen, request.Name)

@@ -25,6 +25,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -122,7 +123,7 @@ func testCertificates(t *testing.T, h *hubUnderTest) {
 			t.Errorf("%T was not made before the helper was approved", object)
 		}
 	}
-	h.awaitPending(t, h.askCertificate(t, open, "agent-rbac-generator-c9bbbbb", apis.RBACGeneratorUser, nil), cluster.CodeCSRRefused) // it would live for a year
+	h.awaitPending(t, h.askCertificate(t, open, "agent-rbac-generator-c9bbbbb", apis.RBACGeneratorUser, nil), registration.CodeCSRRefused) // it would live for a year
 
 	csr := h.askCertificate(t, open, "c1-bbbbb", agent, nil)
 	t.Logf("agent's certificate after %s", h.awaitCertificate(t, csr))
@@ -137,9 +138,9 @@ func testCertificates(t *testing.T, h *hubUnderTest) {
 	// Now the name is taken.
 	h.pullCluster(t, "c1")
 	taken := h.askCertificate(t, open, "c1-ccccc", agent, nil)
-	h.awaitPending(t, taken, cluster.CodeNameTaken)
+	h.awaitPending(t, taken, registration.CodeNameTaken)
 	h.awaitCertificate(t, h.askCertificate(t, bound, "c1-ddddd", agent, nil))
-	h.awaitPending(t, h.askCertificate(t, bound, "c2-bbbbb", apis.AgentUserPrefix+"c2", nil), cluster.CodeTokenBound)
+	h.awaitPending(t, h.askCertificate(t, bound, "c2-bbbbb", apis.AgentUserPrefix+"c2", nil), registration.CodeTokenBound)
 
 	// An administrator may still say yes.
 	taken.Status.Conditions = append(taken.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -156,7 +157,7 @@ func testCertificates(t *testing.T, h *hubUnderTest) {
 	if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || len(foreign.Status.Conditions)+len(foreign.Annotations) > 0 {
 		t.Errorf("%+v, %v", foreign.Status, err)
 	}
-	if slices.ContainsFunc(h.stages.failed, func(f cluster.Failure) bool { return strings.Contains(f.Cause+f.Fix, "0123456789abcdef") }) {
+	if slices.ContainsFunc(h.stages.failed, func(f registration.Failure) bool { return strings.Contains(f.Cause+f.Fix, "0123456789abcdef") }) {
 		t.Error("a recorded failure tells a token's secret")
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -37,16 +38,16 @@ import (
 type stages struct {
 	mu     sync.Mutex
 	passed []string
-	failed []cluster.Failure
+	failed []registration.Failure
 }
 
-func (s *stages) Advance(_ context.Context, m cluster.Match, stage string, _ cluster.StageEvent) {
+func (s *stages) Advance(_ context.Context, m registration.Match, stage string, _ registration.StageEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passed = append(s.passed, m.TokenID+"/"+m.Cluster+"/"+stage)
 }
 
-func (s *stages) Fail(_ context.Context, _ cluster.Match, _ string, f cluster.Failure) {
+func (s *stages) Fail(_ context.Context, _ registration.Match, _ string, f registration.Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = append(s.failed, f)
@@ -485,7 +486,7 @@ func testSilence(t *testing.T, h *hubUnderTest) {
 	h.Await(t, "Ready=True", isReady(metav1.ConditionTrue))
 
 	for what, refused := range map[string]agentapi.Hello{
-		cluster.CodeNameTaken: {ClusterID: "id-other", AgentVersion: "v1"},
+		registration.CodeNameTaken: {ClusterID: "id-other", AgentVersion: "v1"},
 	} {
 		if err := liveness.Joined(t.Context(), "s2", refused, "192.0.2.2"); codeOf(err) != what {
 			t.Errorf("%+v: %v", refused, err)
@@ -517,7 +518,7 @@ func testLink(t *testing.T, h *hubUnderTest) {
 	}
 	t.Logf("from hello to Ready in %s", time.Since(began))
 	c := h.cluster(ctx, "l1")
-	if !cluster.HasOwnAgent(c) || c.Spec.ID != "id-l1" || c.Spec.Region != "eu" || !meta.IsStatusConditionTrue(c.Status.Conditions, "Ready") {
+	if !registration.HasOwnAgent(c) || c.Spec.ID != "id-l1" || c.Spec.Region != "eu" || !meta.IsStatusConditionTrue(c.Status.Conditions, "Ready") {
 		t.Errorf("%+v %+v", c.ObjectMeta, c.Status)
 	}
 	if state, ok := h.liveness.Link("l1"); !ok || !state.Connected || state.Address != "192.0.2.1" || state.Version != "v1" {
@@ -545,7 +546,7 @@ func testLink(t *testing.T, h *hubUnderTest) {
 	}
 
 	// Its old certificate does not bring it back; a new registration does.
-	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); codeOf(err) != cluster.CodeLinkRefused {
+	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); codeOf(err) != registration.CodeLinkRefused {
 		t.Errorf("the removed agent joins: %v", err)
 	}
 	h.allowTokens(t)

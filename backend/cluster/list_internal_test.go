@@ -14,13 +14,17 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
+
+// created is when the clusters of these tests were made.
+var created = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func someRows() []*Cluster {
 	return []*Cluster{
-		{Name: "b-2", State: StateReady, Mode: "Push", Region: "eu", Provider: "acme", Version: "v1.9.0", Labels: map[string]string{"tier": "edge"}, CreatedAt: began},
-		{Name: "a-1", State: StateFailed, Mode: "Pull", Region: "us", Version: "v1.36.3", CreatedAt: began.Add(time.Hour), CPU: &Usage{1000, 900}},
-		{Name: "c-3", State: StateReady, Mode: "Pull", Region: "eu", Version: "v1.36.10", CreatedAt: began.Add(time.Minute), CPU: &Usage{1000, 100}, Zones: []string{"Paris"}},
+		{Name: "b-2", State: StateReady, Mode: "Push", Region: "eu", Provider: "acme", Version: "v1.9.0", Labels: map[string]string{"tier": "edge"}, CreatedAt: created},
+		{Name: "a-1", State: StateFailed, Mode: "Pull", Region: "us", Version: "v1.36.3", CreatedAt: created.Add(time.Hour), CPU: &Usage{1000, 900}},
+		{Name: "c-3", State: StateReady, Mode: "Pull", Region: "eu", Version: "v1.36.10", CreatedAt: created.Add(time.Minute), CPU: &Usage{1000, 100}, Zones: []string{"Paris"}},
 	}
 }
 
@@ -84,7 +88,7 @@ func TestQueryCountsWhateverTheState(t *testing.T) {
 func TestQueryPagesMeetEveryRowOnce(t *testing.T) {
 	var rows []*Cluster
 	for i := range 100 {
-		rows = append(rows, &Cluster{Name: fmt.Sprintf("c-%02d", i), Region: fmt.Sprint(i % 3), State: States[i%len(States)], CreatedAt: began.Add(time.Duration(i%7) * time.Minute)})
+		rows = append(rows, &Cluster{Name: fmt.Sprintf("c-%02d", i), Region: fmt.Sprint(i % 3), State: States[i%len(States)], CreatedAt: created.Add(time.Duration(i%7) * time.Minute)})
 	}
 	for _, sort := range []string{"name", "-name", "region", "-region", "state", "age", "-age", "cpu"} {
 		var seen []string
@@ -125,13 +129,13 @@ func TestQueryRefuses(t *testing.T) {
 // object is a healthy pull cluster; change makes it another.
 func object(change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(began)},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.NewTime(created)},
 		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull},
 		Status: clusterv1alpha1.ClusterStatus{
 			NodeSummary: &clusterv1alpha1.NodeSummary{TotalNum: 3, ReadyNum: 3},
 			Conditions: []metav1.Condition{
 				{Type: "CompleteAPIEnablements", Status: "True", Reason: "Complete"},
-				{Type: "Ready", Status: "True", Reason: "ClusterReady", LastTransitionTime: metav1.NewTime(began)},
+				{Type: "Ready", Status: "True", Reason: "ClusterReady", LastTransitionTime: metav1.NewTime(created)},
 			},
 		},
 	}
@@ -145,7 +149,7 @@ func TestStateOfACluster(t *testing.T) {
 			c.Status.Conditions[i].Status, c.Status.Conditions[i].Reason, c.Status.Conditions[i].Message = status, reason, message
 		}
 	}
-	deleted := metav1.NewTime(began)
+	deleted := metav1.NewTime(created)
 	tests := []struct {
 		name   string
 		change func(*clusterv1alpha1.Cluster)
@@ -178,7 +182,7 @@ func TestStateOfACluster(t *testing.T) {
 
 func TestRowOfACluster(t *testing.T) {
 	row := fromObject(object(func(c *clusterv1alpha1.Cluster) {
-		c.Annotations = map[string]string{AnnotationAgent: AgentMuster}
+		c.Annotations = map[string]string{registration.AnnotationAgent: registration.AgentMuster}
 		c.Spec.Zone, c.Spec.ProxyURL = "z1", "http://user:pass@proxy.example:3128"
 		c.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{

@@ -20,6 +20,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // Liveness knows, from the links of our agents, which clusters are alive. It
@@ -37,7 +38,7 @@ import (
 type Liveness struct {
 	hub     client.Client
 	live    client.Reader
-	stages  StageRecorder
+	stages  registration.StageRecorder
 	audit   Auditor
 	changed func(cluster string)
 	barred  func(cluster string) bool
@@ -82,7 +83,7 @@ type LivenessDeps struct {
 	// Live reads from the API itself.
 	Live client.Reader
 	// Stages keeps the record of registrations.
-	Stages StageRecorder
+	Stages registration.StageRecorder
 	// Audit records the Clusters that agents bring; nil: nothing is recorded.
 	Audit Auditor
 	// Changed is told of each change of a link or of a written status. It must
@@ -171,7 +172,7 @@ func (l *Liveness) expectAll(ctx context.Context) error {
 	l.started = now
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
-		if !HasOwnAgent(c) || c.DeletionTimestamp != nil || l.agents[c.Name] != nil {
+		if !registration.HasOwnAgent(c) || c.DeletionTimestamp != nil || l.agents[c.Name] != nil {
 			continue
 		}
 		l.agents[c.Name] = &agentState{heard: now, link: LinkState{Since: now}}
@@ -246,9 +247,9 @@ func (l *Liveness) Report(ctx context.Context, cluster string, status clusterv1a
 		l.queue.AddRateLimited(cluster)
 		return err
 	}
-	l.stages.Advance(ctx, Match{Cluster: cluster}, StageInventory, StageEvent{})
+	l.stages.Advance(ctx, registration.Match{Cluster: cluster}, registration.StageInventory, registration.StageEvent{})
 	if meta.IsStatusConditionTrue(status.Conditions, clusterv1alpha1.ClusterConditionReady) {
-		l.stages.Advance(ctx, Match{Cluster: cluster}, StageReady, StageEvent{})
+		l.stages.Advance(ctx, registration.Match{Cluster: cluster}, registration.StageReady, registration.StageEvent{})
 	}
 	return nil
 }
@@ -343,7 +344,7 @@ func (l *Liveness) write(ctx context.Context, cluster string) error {
 		reported, silent, uid := agent.reported, agent.silent, agent.uid
 		l.mu.Unlock()
 		wanted := stored.DeepCopy()
-		if !HasOwnAgent(wanted) || uid != "" && uid != stored.UID {
+		if !registration.HasOwnAgent(wanted) || uid != "" && uid != stored.UID {
 			return nil // it is somebody else's
 		}
 		mergeReport(&wanted.Status, reported, silent, l.clock.Now())

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // Joined makes sure that the Cluster of a connecting agent exists as the agent
@@ -38,7 +39,7 @@ func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello,
 		return err
 	})
 	if refusal, ok := fault.As(err); ok {
-		l.stages.Fail(ctx, Match{Cluster: cluster}, StageLink, Failure{Code: refusal.Code, Cause: refusal.Message, Fix: refusal.Fix, Source: source})
+		l.stages.Fail(ctx, registration.Match{Cluster: cluster}, registration.StageLink, registration.Failure{Code: refusal.Code, Cause: refusal.Message, Fix: refusal.Fix, Source: source})
 		return err
 	}
 	if err != nil {
@@ -63,7 +64,7 @@ func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello,
 	case l.wake <- struct{}{}:
 	default:
 	}
-	l.stages.Advance(ctx, Match{Cluster: cluster}, StageLink, StageEvent{Source: source, Detail: "agent " + h.AgentVersion})
+	l.stages.Advance(ctx, registration.Match{Cluster: cluster}, registration.StageLink, registration.StageEvent{Source: source, Detail: "agent " + h.AgentVersion})
 	l.changed(cluster)
 	return nil
 }
@@ -74,7 +75,7 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello, so
 	err := l.live.Get(ctx, client.ObjectKey{Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
 		if l.barred(name) {
-			return "", fault.Forbidden("the cluster %s was removed from the hub", name).WithCode(CodeLinkRefused).
+			return "", fault.Forbidden("the cluster %s was removed from the hub", name).WithCode(registration.CodeLinkRefused).
 				WithFix("register it again: its old certificate does not bring it back")
 		}
 		made := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
@@ -117,10 +118,10 @@ const cacheLimit = 5 * time.Second
 func adoptable(c *clusterv1alpha1.Cluster, h agentapi.Hello) error {
 	switch {
 	case c.Spec.ID != "" && c.Spec.ID != h.ClusterID:
-		return fault.Conflict("the name %s belongs to another cluster", c.Name).WithCode(CodeNameTaken).
+		return fault.Conflict("the name %s belongs to another cluster", c.Name).WithCode(registration.CodeNameTaken).
 			WithFix("register this one under another name, or remove the other first")
 	case c.Spec.SyncMode != clusterv1alpha1.Pull:
-		return fault.Conflict("the cluster %s is registered already, and the hub connects to it (push)", c.Name).WithCode(CodeNameTaken).
+		return fault.Conflict("the cluster %s is registered already, and the hub connects to it (push)", c.Name).WithCode(registration.CodeNameTaken).
 			WithFix("remove that registration first: muster unjoin " + c.Name)
 	}
 	return nil
@@ -129,7 +130,7 @@ func adoptable(c *clusterv1alpha1.Cluster, h agentapi.Hello) error {
 // describe puts what the agent says into its Cluster. What the agent does not
 // say stays, since operators may have set it.
 func describe(c *clusterv1alpha1.Cluster, h agentapi.Hello) {
-	metav1.SetMetaDataAnnotation(&c.ObjectMeta, AnnotationAgent, AgentMuster)
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, registration.AnnotationAgent, registration.AgentMuster)
 	c.Spec.ID = h.ClusterID
 	for field, said := range map[*string]string{
 		&c.Spec.APIEndpoint: h.APIEndpoint, &c.Spec.ProxyURL: h.ProxyURL, &c.Spec.Provider: h.Provider, &c.Spec.Region: h.Region,
@@ -151,7 +152,7 @@ func sameClusterFault(err error) error {
 	}
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type == metav1.CauseTypeFieldValueDuplicate && cause.Field == "spec.id" {
-			return fault.Conflict("this cluster is registered already, under the name %s", cause.Message).WithCode(CodeSameCluster).
+			return fault.Conflict("this cluster is registered already, under the name %s", cause.Message).WithCode(registration.CodeSameCluster).
 				WithFix("use the name " + cause.Message + ", or remove that registration first")
 		}
 	}

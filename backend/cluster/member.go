@@ -20,6 +20,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // Names in a member (contract section 3.2).
@@ -361,14 +362,14 @@ func memberFault(doing string, err error) error {
 	}
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fault.Invalid("%s: the member does not accept the credential", doing).WithCode(CodeUnauthenticated).WithFix(Advise(CodeUnauthenticated).Fix).Wrap(err)
+		return fault.Invalid("%s: the member does not accept the credential", doing).WithCode(registration.CodeUnauthenticated).WithFix(registration.Advise(registration.CodeUnauthenticated).Fix).Wrap(err)
 	case apierrors.IsForbidden(err):
-		return fault.Invalid("%s: %s", doing, plainText(strings.TrimSpace(err.Error()))).WithCode(CodePermissions).WithFix(Advise(CodePermissions).Fix).Wrap(err)
+		return fault.Invalid("%s: %s", doing, registration.PlainText(strings.TrimSpace(err.Error()))).WithCode(registration.CodePermissions).WithFix(registration.Advise(registration.CodePermissions).Fix).Wrap(err)
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		return fault.Unavailable("%s: the member answered: %s", doing, plainText(err.Error())).Wrap(err)
+		return fault.Unavailable("%s: the member answered: %s", doing, registration.PlainText(err.Error())).Wrap(err)
 	}
 	if reason, code := transportReason(err); code != "" {
-		return fault.Unavailable("%s: %s", doing, reason).WithCode(code).WithFix(Advise(code).Fix).Wrap(err)
+		return fault.Unavailable("%s: %s", doing, reason).WithCode(code).WithFix(registration.Advise(code).Fix).Wrap(err)
 	}
 	return fmt.Errorf("%s in the member: %w", doing, err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // CheckState is the outcome of one check.
@@ -111,7 +112,7 @@ type preflight struct {
 func (r PreflightRequest) Run(ctx context.Context) ([]Check, []PlannedObject, error) {
 	server, err := url.Parse(r.Access.Server)
 	if err != nil {
-		return nil, nil, fault.Invalid("the server is not a URL").WithCode(CodeKubeconfig)
+		return nil, nil, fault.Invalid("the server is not a URL").WithCode(registration.CodeKubeconfig)
 	}
 	run := &preflight{PreflightRequest: r, server: server, config: r.Access.DialConfig(r.Dialer)}
 	if run.client, err = memberClient(run.config); err != nil {
@@ -192,7 +193,7 @@ func timed(ctx context.Context, id string, run func(context.Context) outcome) Ch
 		check.Detail, check.Code, check.Fix = known.Message, known.Code, known.Fix
 	}
 	if check.Fix == "" {
-		check.Fix = Advise(check.Code).Fix
+		check.Fix = registration.Advise(check.Code).Fix
 	}
 	return check
 }
@@ -247,7 +248,7 @@ func (p *preflight) checkTCP(ctx context.Context) outcome {
 	connection, err := p.Dialer.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", bracket(host), port))
 	if err != nil {
 		if p.Access.ProxyURL != nil {
-			return failed(fault.Unavailable("the proxy %s cannot be reached: %s", p.Access.ProxyURL.Host, err.Error()).WithCode(CodeProxy).WithFix(Advise(CodeProxy).Fix))
+			return failed(fault.Unavailable("the proxy %s cannot be reached: %s", p.Access.ProxyURL.Host, err.Error()).WithCode(registration.CodeProxy).WithFix(registration.Advise(registration.CodeProxy).Fix))
 		}
 		return failed(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // Versions of Kubernetes in members: older ones are refused, newer ones than we
@@ -46,11 +47,11 @@ func (p *preflight) checkIdentity(ctx context.Context) outcome {
 	}
 	user := review.Status.UserInfo
 	if user.Username == "system:anonymous" {
-		return failed(fault.Invalid("the member takes the credential for nobody's").WithCode(CodeUnauthenticated).WithFix(Advise(CodeUnauthenticated).Fix))
+		return failed(fault.Invalid("the member takes the credential for nobody's").WithCode(registration.CodeUnauthenticated).WithFix(registration.Advise(registration.CodeUnauthenticated).Fix))
 	}
-	detail := plainText(user.Username)
+	detail := registration.PlainText(user.Username)
 	if len(user.Groups) > 0 {
-		detail += " in " + plainText(listed(user.Groups))
+		detail += " in " + registration.PlainText(listed(user.Groups))
 	}
 	return fine("%s", detail)
 }
@@ -111,7 +112,7 @@ func (p *preflight) checkPermissions(ctx context.Context) outcome {
 		}
 	}
 	if len(missing) > 0 {
-		return failed(fault.Invalid("the credential may not: %s", strings.Join(missing, ", ")).WithCode(CodePermissions).WithFix(Advise(CodePermissions).Fix))
+		return failed(fault.Invalid("the credential may not: %s", strings.Join(missing, ", ")).WithCode(registration.CodePermissions).WithFix(registration.Advise(registration.CodePermissions).Fix))
 	}
 	return fine("may do all that joining needs")
 }
@@ -121,13 +122,13 @@ func (p *preflight) checkVersion(context.Context) outcome {
 	if err != nil {
 		return failed(memberFault("read the member's version", err))
 	}
-	shown := plainText(info.GitVersion)
+	shown := registration.PlainText(info.GitVersion)
 	parsed, err := version.ParseGeneric(info.GitVersion)
 	switch {
 	case err != nil:
 		return doubtful("%s is no version we can compare", shown)
 	case parsed.LessThan(oldestMember):
-		return failed(fault.Invalid("Kubernetes %s is older than v%s", shown, oldestMember).WithCode(CodeVersion).WithFix(Advise(CodeVersion).Fix))
+		return failed(fault.Invalid("Kubernetes %s is older than v%s", shown, oldestMember).WithCode(registration.CodeVersion).WithFix(registration.Advise(registration.CodeVersion).Fix))
 	case !parsed.LessThan(newestMember):
 		return doubtful("Kubernetes %s is newer than what this hub was tried with", shown)
 	}
@@ -143,7 +144,7 @@ func (p *preflight) checkClock(context.Context) outcome {
 	apart := p.received.Sub(p.date).Abs().Truncate(time.Second)
 	switch {
 	case apart > clockLimit:
-		return failed(fault.Invalid("the member's clock and the hub's are %s apart", apart).WithCode(CodeClock).WithFix(Advise(CodeClock).Fix))
+		return failed(fault.Invalid("the member's clock and the hub's are %s apart", apart).WithCode(registration.CodeClock).WithFix(registration.Advise(registration.CodeClock).Fix))
 	case apart > clockWarning:
 		return doubtful("the member's clock and the hub's are %s apart", apart)
 	}

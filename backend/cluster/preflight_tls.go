@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // certificateWarning is how long before its end a certificate is worth a word.
@@ -39,7 +40,7 @@ func (p *preflight) checkTLS(ctx context.Context) outcome {
 			if answer.StatusCode == http.StatusOK {
 				return nil
 			}
-			return fault.Unavailable("the proxy answered %d to the request for a connection", answer.StatusCode).WithCode(CodeProxy).WithFix(Advise(CodeProxy).Fix)
+			return fault.Unavailable("the proxy answered %d to the request for a connection", answer.StatusCode).WithCode(registration.CodeProxy).WithFix(registration.Advise(registration.CodeProxy).Fix)
 		},
 	}
 	if p.Access.ProxyURL != nil && p.Access.ProxyURL.Scheme == "https" {
@@ -49,7 +50,7 @@ func (p *preflight) checkTLS(ctx context.Context) outcome {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Access.Server+"/version", nil)
 	if err != nil {
-		return failed(fault.Invalid("the server is not a URL").WithCode(CodeKubeconfig))
+		return failed(fault.Invalid("the server is not a URL").WithCode(registration.CodeKubeconfig))
 	}
 	answer, err := (&http.Client{Transport: transport, CheckRedirect: stay}).Do(request)
 	if err != nil {
@@ -97,15 +98,15 @@ func (p *preflight) tlsFault(err, verdict error) error {
 	case errors.As(err, &known):
 		return known
 	case verdict != nil:
-		return fault.Invalid("the server cannot be verified: %s", tlsReason(verdict, p.Now())).WithCode(CodeTLS).WithFix(Advise(CodeTLS).Fix).Wrap(err)
+		return fault.Invalid("the server cannot be verified: %s", tlsReason(verdict, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
 	case errors.As(err, &wrong):
-		return fault.Invalid("the server cannot be verified: %s", tlsReason(wrong.Err, p.Now())).WithCode(CodeTLS).WithFix(Advise(CodeTLS).Fix).Wrap(err)
+		return fault.Invalid("the server cannot be verified: %s", tlsReason(wrong.Err, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
 	case errors.As(err, &record):
-		return fault.Invalid("the port does not speak TLS").WithCode(CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
+		return fault.Invalid("the port does not speak TLS").WithCode(registration.CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
 	case p.Access.ProxyURL != nil:
-		return fault.Unavailable("the proxy did not make the connection: %s", dialReason(err)).WithCode(CodeProxy).WithFix(Advise(CodeProxy).Fix).Wrap(err)
+		return fault.Unavailable("the proxy did not make the connection: %s", dialReason(err)).WithCode(registration.CodeProxy).WithFix(registration.Advise(registration.CodeProxy).Fix).Wrap(err)
 	}
-	return fault.Unavailable("the TLS handshake failed: %s", dialReason(err)).WithCode(CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
+	return fault.Unavailable("the TLS handshake failed: %s", dialReason(err)).WithCode(registration.CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
 }
 
 func (p *preflight) describe(leaf *x509.Certificate) outcome {

@@ -14,6 +14,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // Presence tells, while a Cluster is being removed, whether somebody can still
@@ -87,7 +88,7 @@ func (p *presences) of(cluster string) *presenceSeen {
 // Present implements Presence. A cluster that is not Ready is left as it is, in
 // every mode (contract section 4.5).
 func (p *presences) Present(ctx context.Context, c *clusterv1alpha1.Cluster) (bool, string) {
-	if HasOwnAgent(c) {
+	if registration.HasOwnAgent(c) {
 		connected, settled := p.links.Connected(c.Name)
 		switch {
 		case connected:

@@ -5,12 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"muster.dev/muster/backend/registration"
 	"net"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 )
 
 // dialReason words why a connection failed, for people.
@@ -69,31 +68,7 @@ func certificateNames(certificate *x509.Certificate) string {
 	if len(names) > most {
 		names, suffix = names[:most], " and others"
 	}
-	return plainText(strings.Join(names, ", ")) + suffix
-}
-
-// maxPlainText bounds what is shown of a text from a member, in bytes.
-const maxPlainText = 1024
-
-// terminalSequence matches what terminals take for commands.
-var terminalSequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?`)
-
-// plainText makes a text from a member fit to be shown: one line, no terminal
-// control sequences, bounded.
-func plainText(text string) string {
-	text = terminalSequence.ReplaceAllString(text, "")
-	if len(text) > maxPlainText {
-		text = strings.ToValidUTF8(text[:maxPlainText], "") + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, text)
+	return registration.PlainText(strings.Join(names, ", ")) + suffix
 }
 
 // transportReason tells a failed connection from a failed handshake; the code is
@@ -106,11 +81,11 @@ func transportReason(err error) (reason, code string) {
 	var operation *net.OpError
 	switch {
 	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid):
-		return tlsReason(err, time.Now()), CodeTLS
+		return tlsReason(err, time.Now()), registration.CodeTLS
 	case errors.As(err, &lookup):
-		return "the name " + lookup.Name + " does not resolve: " + lookupReason(err), CodeDNS
+		return "the name " + lookup.Name + " does not resolve: " + lookupReason(err), registration.CodeDNS
 	case errors.As(err, &operation), errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
-		return dialReason(err), CodeTCP
+		return dialReason(err), registration.CodeTCP
 	}
 	return "", ""
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,6 +141,17 @@ func (r *Revocations) Barred(cluster string) bool {
 }
 
 type issuedKey struct{}
+
+// NoteIssue passes on to the Authorizer when an agent's certificate was issued,
+// which nobody else does.
+func NoteIssue(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && strings.HasPrefix(r.TLS.PeerCertificates[0].Subject.CommonName, apis.AgentUserPrefix) {
+			r = r.WithContext(withIssue(r.Context(), r.TLS.PeerCertificates[0]))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // withIssue notes in a request's context when its client certificate was issued.
 // Whether the certificate is any good is for authentication to find.

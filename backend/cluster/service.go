@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -61,9 +62,9 @@ type ServiceOptions struct {
 	// Clients gives the hub API as the actor sees it.
 	Clients       func(actor access.Actor) (client.Client, error)
 	Audit         Auditor
-	Live          Publisher
+	Live          registration.Publisher
 	Tokens        TokenMaker
-	Registrations *Registrations
+	Registrations *registration.Records
 	// Link tells the link of a cluster's agent; Liveness.Link does.
 	Link func(cluster string) (LinkState, bool)
 	// Policy says which member addresses REST may make the hub dial.
@@ -104,7 +105,7 @@ func NewService(options ServiceOptions) *Service {
 		ServiceOptions: options, limits: newLimits(),
 		joins: map[string]*running{}, leaving: map[types.UID]chan struct{}{}, rows: map[string]*Cluster{},
 	}
-	options.Registrations.appeared = s.label
+	options.Registrations.OnAppeared(s.label)
 	return s
 }
 
@@ -132,7 +133,7 @@ func (s *Service) Start(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-s.Registrations.loaded:
+	case <-s.Registrations.Loaded():
 		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 			s.recover(ctx)
 		}
@@ -165,7 +166,7 @@ func (s *Service) begin(task func(ctx context.Context)) error {
 // Ready says whether joins and removals can begin.
 func (s *Service) Ready() error {
 	select {
-	case <-s.Registrations.loaded:
+	case <-s.Registrations.Loaded():
 	default:
 		return fault.Unavailable("the registrations are not loaded yet")
 	}
@@ -244,7 +245,7 @@ func (s *Service) unlinked(object *clusterv1alpha1.Cluster) *Cluster {
 }
 
 func (s *Service) linked(row Cluster) Cluster {
-	if row.Agent != AgentMuster {
+	if row.Agent != registration.AgentMuster {
 		return row
 	}
 	if link, ok := s.Link(row.Name); ok {

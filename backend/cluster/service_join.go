@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -30,7 +30,7 @@ type running struct {
 
 // NewRegistration is what the wizard asks for.
 type NewRegistration struct {
-	Flavour Flavour `json:"flavour" enums:"pull,push"`
+	Flavour registration.Flavour `json:"flavour" enums:"pull,push"`
 	// ClusterName is needed for push; for pull the cluster may bring its own.
 	ClusterName string            `json:"clusterName,omitempty" validate:"optional"`
 	Provider    string            `json:"provider,omitempty" validate:"optional"`
@@ -49,8 +49,8 @@ type NewRegistration struct {
 }
 
 func (n NewRegistration) validate() error {
-	if n.ClusterName != "" || n.Flavour == FlavourPush {
-		if err := ValidateName(n.ClusterName); err != nil {
+	if n.ClusterName != "" || n.Flavour == registration.FlavourPush {
+		if err := registration.ValidateName(n.ClusterName); err != nil {
 			return err
 		}
 	}
@@ -67,10 +67,10 @@ func (n NewRegistration) validate() error {
 // Started is a registration that has begun. Secret, Commands and ExpiresAt are
 // there for pull; the secret is shown this once.
 type Started struct {
-	Registration Registration    `json:"registration"`
-	Secret       string          `json:"secret,omitempty" validate:"optional"`
-	Commands     *token.Commands `json:"commands,omitempty" validate:"optional"`
-	ExpiresAt    *time.Time      `json:"expiresAt,omitempty" validate:"optional"`
+	Registration registration.Registration `json:"registration"`
+	Secret       string                    `json:"secret,omitempty" validate:"optional"`
+	Commands     *token.Commands           `json:"commands,omitempty" validate:"optional"`
+	ExpiresAt    *time.Time                `json:"expiresAt,omitempty" validate:"optional"`
 }
 
 // Register begins a registration. Operators may.
@@ -79,9 +79,9 @@ func (s *Service) Register(ctx context.Context, asked NewRegistration) (Started,
 		return Started{}, err
 	}
 	switch asked.Flavour {
-	case FlavourPull:
+	case registration.FlavourPull:
 		return s.registerPull(ctx, asked)
-	case FlavourPush:
+	case registration.FlavourPush:
 		return s.registerPush(ctx, asked)
 	}
 	return Started{}, fault.Invalid("there is no way to join called %q", asked.Flavour).WithField("flavour", "use pull or push")
@@ -95,26 +95,26 @@ func (s *Service) registerPull(ctx context.Context, asked NewRegistration) (Star
 	actor, _ := access.ActorFrom(ctx)
 	if asked.ClusterName != "" {
 		if _, err := s.find(ctx, asked.ClusterName); err == nil {
-			return Started{}, fault.Conflict("a cluster named %s is registered already", asked.ClusterName).WithCode(CodeNameTaken).WithFix(Advise(CodeNameTaken).Fix)
+			return Started{}, fault.Conflict("a cluster named %s is registered already", asked.ClusterName).WithCode(registration.CodeNameTaken).WithFix(registration.Advise(registration.CodeNameTaken).Fix)
 		}
 	}
-	registration := newRegistration(newRegistrationID(), FlavourPull, s.Now())
-	spec := token.Spec{TTL: token.DefaultTTL, ClusterName: asked.ClusterName, MaxClusters: 1, RegistrationID: registration.ID}
+	record := registration.New(registration.NewID(), registration.FlavourPull, s.Now())
+	spec := token.Spec{TTL: token.DefaultTTL, ClusterName: asked.ClusterName, MaxClusters: 1, RegistrationID: record.ID}
 	if asked.TTLSeconds != nil {
 		spec.TTL = token.Seconds(*asked.TTLSeconds)
 	}
 	if asked.AnyCluster {
 		spec.MaxClusters = 0
 	}
-	place := placement{Provider: asked.Provider, Region: asked.Region, Zones: asked.Zones}
+	place := registration.Placement{Provider: asked.Provider, Region: asked.Region, Zones: asked.Zones}
 	made, err := s.Tokens.Create(ctx, spec, token.Placement{ClusterName: asked.ClusterName, Provider: place.Provider, Region: place.Region, Zones: place.Zones})
 	if err != nil {
 		return Started{}, err
 	}
-	registration.ClusterName, registration.TokenID, registration.ExpiresAt = asked.ClusterName, made.Token.ID, made.Token.ExpiresAt
-	registration.CreatedBy, registration.Labels, registration.Placement = actor.Name, maps.Clone(asked.Labels), place
-	registration.advance(StageCommand, StageEvent{Source: actor.Source}, s.Now())
-	stored, err := s.Registrations.add(ctx, registration)
+	record.ClusterName, record.TokenID, record.ExpiresAt = asked.ClusterName, made.Token.ID, made.Token.ExpiresAt
+	record.CreatedBy, record.Labels, record.Placement = actor.Name, maps.Clone(asked.Labels), place
+	record.Advance(registration.StageCommand, registration.StageEvent{Source: actor.Source}, s.Now())
+	stored, err := s.Registrations.Add(ctx, record)
 	if err != nil {
 		return Started{}, fmt.Errorf("store registration: %w", err)
 	}
@@ -132,7 +132,7 @@ func (s *Service) Preflight(ctx context.Context, kubeconfig, wanted, name string
 		return Preflight{}, err
 	}
 	if name != "" {
-		if err := ValidateName(name); err != nil {
+		if err := registration.ValidateName(name); err != nil {
 			return Preflight{}, err
 		}
 	}
@@ -178,19 +178,19 @@ func (s *Service) registerPush(ctx context.Context, asked NewRegistration) (Star
 	}
 	chosen := config.Choose(asked.Context)
 	if chosen == "" {
-		return Started{}, fault.Invalid("the kubeconfig names no current context").WithCode(CodeKubeconfig).WithField("context", "choose one")
+		return Started{}, fault.Invalid("the kubeconfig names no current context").WithCode(registration.CodeKubeconfig).WithField("context", "choose one")
 	}
 	reach, err := config.Select(chosen)
 	if err != nil {
 		return Started{}, err
 	}
-	registration := newRegistration(newRegistrationID(), FlavourPush, s.Now())
-	registration.ClusterName, registration.CreatedBy, registration.State = asked.ClusterName, actor.Name, RegistrationRunning
-	registration.Labels, registration.Placement = maps.Clone(asked.Labels), placement{Provider: asked.Provider, Region: asked.Region, Zones: asked.Zones}
-	registration.Target, registration.stamped = reach.target(), true // Join sets the labels itself
-	task := &pushJoin{service: s, id: registration.ID, asked: asked, access: reach, hub: hub, actor: actor, recorded: make(chan error, 1)}
+	record := registration.New(registration.NewID(), registration.FlavourPush, s.Now())
+	record.ClusterName, record.CreatedBy, record.State = asked.ClusterName, actor.Name, registration.StateRunning
+	record.Labels, record.Placement = maps.Clone(asked.Labels), registration.Placement{Provider: asked.Provider, Region: asked.Region, Zones: asked.Zones}
+	record.Target, record.Stamped = reach.target(), true // Join sets the labels itself
+	task := &pushJoin{service: s, id: record.ID, asked: asked, access: reach, hub: hub, actor: actor, recorded: make(chan error, 1)}
 	task.asked.Kubeconfig = ""
-	stored, err := s.startPush(ctx, registration, task)
+	stored, err := s.startPush(ctx, record, task)
 	if err != nil {
 		return Started{}, err
 	}
@@ -199,31 +199,31 @@ func (s *Service) registerPush(ctx context.Context, asked NewRegistration) (Star
 
 // startPush stores the record and starts its task, and waits until the audit
 // holds the intent: what cannot be recorded is not begun.
-func (s *Service) startPush(ctx context.Context, registration *Registration, task *pushJoin) (Registration, error) {
+func (s *Service) startPush(ctx context.Context, record *registration.Registration, task *pushJoin) (registration.Registration, error) {
 	end := &running{done: make(chan struct{})}
 	s.mu.Lock()
 	for _, other := range s.joins {
-		if other.name == registration.ClusterName {
+		if other.name == record.ClusterName {
 			s.mu.Unlock()
-			return Registration{}, fault.Conflict("a join of %s is running already", registration.ClusterName).WithFix("wait for it, or cancel it")
+			return registration.Registration{}, fault.Conflict("a join of %s is running already", record.ClusterName).WithFix("wait for it, or cancel it")
 		}
 	}
 	if len(s.joins) >= joinsAtOnce {
 		s.mu.Unlock()
-		return Registration{}, fault.TooMany("%d joins are running", joinsAtOnce).WithFix("try again when one has ended")
+		return registration.Registration{}, fault.TooMany("%d joins are running", joinsAtOnce).WithFix("try again when one has ended")
 	}
-	end.name = registration.ClusterName
+	end.name = record.ClusterName
 	end.context, end.cancel = context.WithCancel(context.Background())
-	s.joins[registration.ID] = end
+	s.joins[record.ID] = end
 	s.mu.Unlock()
 	forget := func() {
 		end.cancel()
 		s.mu.Lock()
-		delete(s.joins, registration.ID)
+		delete(s.joins, record.ID)
 		s.mu.Unlock()
 		close(end.done)
 	}
-	stored, err := s.Registrations.add(ctx, registration)
+	stored, err := s.Registrations.Add(ctx, record)
 	if err == nil {
 		err = s.begin(func(base context.Context) {
 			defer forget()
@@ -234,7 +234,7 @@ func (s *Service) startPush(ctx context.Context, registration *Registration, tas
 	}
 	if err != nil {
 		forget()
-		return Registration{}, err
+		return registration.Registration{}, err
 	}
 	select {
 	case err = <-task.recorded:
@@ -246,31 +246,31 @@ func (s *Service) startPush(ctx context.Context, registration *Registration, tas
 
 // Cancel ends a registration: it revokes the token of a pull registration, and
 // stops a push join, which then takes back what it made. Operators may.
-func (s *Service) Cancel(ctx context.Context, id string) (Registration, error) {
+func (s *Service) Cancel(ctx context.Context, id string) (registration.Registration, error) {
 	if err := access.Require(ctx, access.RoleOperator); err != nil {
-		return Registration{}, err
+		return registration.Registration{}, err
 	}
-	registration, err := s.Registrations.get(ctx, id)
+	record, err := s.Registrations.Get(ctx, id)
 	if err != nil {
-		return Registration{}, err
+		return registration.Registration{}, err
 	}
-	if registration.final() {
-		return Registration{}, fault.Conflict("this registration is %s already", registration.State)
+	if record.Final() {
+		return registration.Registration{}, fault.Conflict("this registration is %s already", record.State)
 	}
-	if registration.arrived() && registration.State != RegistrationFailed {
-		return Registration{}, fault.Conflict("cluster %s has joined already", registration.ClusterName).WithFix("remove the cluster instead")
+	if record.Arrived() && record.State != registration.StateFailed {
+		return registration.Registration{}, fault.Conflict("cluster %s has joined already", record.ClusterName).WithFix("remove the cluster instead")
 	}
-	var ended Registration
-	action := audit.Action{Verb: "cancel", Kind: kindRegistration, Name: id, Needs: access.RoleOperator, Detail: map[string]string{"cluster": registration.ClusterName}}
+	var ended registration.Registration
+	action := audit.Action{Verb: "cancel", Kind: kindRegistration, Name: id, Needs: access.RoleOperator, Detail: map[string]string{"cluster": record.ClusterName}}
 	err = s.Audit.Do(ctx, action, func(ctx context.Context) error {
-		s.Registrations.ending(id, true)
-		defer s.Registrations.ending(id, false)
-		if registration.TokenID != "" {
-			if err := s.Tokens.Delete(ctx, registration.TokenID); err != nil && !fault.Is(err, fault.KindNotFound) {
+		s.Registrations.Ending(id, true)
+		defer s.Registrations.Ending(id, false)
+		if record.TokenID != "" {
+			if err := s.Tokens.Delete(ctx, record.TokenID); err != nil && !fault.Is(err, fault.KindNotFound) {
 				return err
 			}
 		}
-		ended, err = s.Registrations.change(ctx, id, func(r *Registration) { r.end(RegistrationCancelled, s.Now()) })
+		ended, err = s.Registrations.Change(ctx, id, func(r *registration.Registration) { r.End(registration.StateCancelled, s.Now()) })
 		if err != nil {
 			return err
 		}
@@ -298,57 +298,32 @@ func (s *Service) stopJoin(ctx context.Context, id string) error {
 
 // Registration returns one registration with its log. Everybody who is signed in
 // may: it holds no secret.
-func (s *Service) Registration(ctx context.Context, id string) (Registration, error) {
+func (s *Service) Registration(ctx context.Context, id string) (registration.Registration, error) {
 	if err := access.Require(ctx, access.RoleViewer); err != nil {
-		return Registration{}, err
+		return registration.Registration{}, err
 	}
-	return s.Registrations.get(ctx, id)
-}
-
-// RegistrationPage is one page of registrations.
-type RegistrationPage struct {
-	Rows  []Registration
-	Next  *registrationCursor
-	Total int
+	return s.Registrations.Get(ctx, id)
 }
 
 // RegistrationList returns registrations in these states (none: all), newest
 // first. Everybody who is signed in may.
-func (s *Service) RegistrationList(ctx context.Context, states []string, after registrationCursor, limit int) (RegistrationPage, error) {
+func (s *Service) RegistrationList(ctx context.Context, states []string, after registration.Cursor, limit int) (registration.Page, error) {
 	if err := access.Require(ctx, access.RoleViewer); err != nil {
-		return RegistrationPage{}, err
+		return registration.Page{}, err
 	}
-	all := []RegistrationState{RegistrationWaiting, RegistrationRunning, RegistrationReady, RegistrationFailed, RegistrationCancelled, RegistrationExpired}
-	for _, state := range states {
-		if !slices.Contains(all, RegistrationState(state)) {
-			return RegistrationPage{}, fault.Invalid("there is no state %q", state).WithField("state", "use waiting, running, ready, failed, cancelled or expired")
-		}
-	}
-	found, total, err := s.Registrations.store.list(ctx, states, after, limit+1)
-	if err != nil {
-		return RegistrationPage{}, err
-	}
-	page := RegistrationPage{Rows: make([]Registration, 0, len(found)), Total: total}
-	for _, registration := range found[:min(limit, len(found))] {
-		page.Rows = append(page.Rows, registration.row())
-	}
-	if len(found) > limit {
-		last := found[limit-1]
-		page.Next = &registrationCursor{CreatedAt: last.CreatedAt, ID: last.ID}
-	}
-	return page, nil
+	return s.Registrations.List(ctx, states, after, limit)
 }
 
 // Decode says what a terminal's text means for a registration, and notes that it
 // was asked. Operators may.
-func (s *Service) Decode(ctx context.Context, id, text string) (Advice, error) {
+func (s *Service) Decode(ctx context.Context, id, text string) (registration.Advice, error) {
 	if err := access.Require(ctx, access.RoleOperator); err != nil {
-		return Advice{}, err
+		return registration.Advice{}, err
 	}
-	if _, err := s.Registrations.get(ctx, id); err != nil {
-		return Advice{}, err
+	if _, err := s.Registrations.Get(ctx, id); err != nil {
+		return registration.Advice{}, err
 	}
-	advice := Decode(text)
+	advice := registration.Decode(text)
 	s.Registrations.Note(id, strings.TrimSpace("terminal output read: "+advice.Code+" "+advice.Cause))
 	return advice, nil
 }
@@ -362,8 +337,8 @@ func (a *Access) Keeps() *Keeps {
 	return keeps
 }
 
-func (a *Access) target() memberTarget {
-	target := memberTarget{Server: a.Server, Insecure: a.Insecure}
+func (a *Access) target() registration.Target {
+	target := registration.Target{Server: a.Server, Insecure: a.Insecure}
 	if a.ProxyURL != nil {
 		target.ProxyURL = a.ProxyURL.String()
 	}
@@ -419,11 +394,11 @@ func (p *pushJoin) join(ctx context.Context) error {
 			return fault.Invalid("%s", check.Detail).WithCode(check.Code).WithFix(check.Fix)
 		}
 	}
-	stages.Advance(ctx, Match{ID: p.id}, StagePreflight, StageEvent{Detail: fmt.Sprintf("%d checks", len(checks))})
+	stages.Advance(ctx, registration.Match{ID: p.id}, registration.StagePreflight, registration.StageEvent{Detail: fmt.Sprintf("%d checks", len(checks))})
 	_, err = Join(ctx, JoinRequest{
 		Name: p.asked.ClusterName, Hub: p.hub, Member: p.access.DialConfig(dialer), ProxyURL: p.access.ProxyURL,
 		Provider: p.asked.Provider, Region: p.asked.Region, Zones: p.asked.Zones, Labels: p.asked.Labels,
-		Annotations: map[string]string{AnnotationRegistration: p.id}, Progress: p.progress(ctx),
+		Annotations: map[string]string{registration.Annotation: p.id}, Progress: p.progress(ctx),
 	})
 	return err
 }
@@ -438,7 +413,7 @@ func (p *pushJoin) progress(ctx context.Context) Progress {
 		stages.Note(p.id, string(step.State)+": "+step.Detail)
 		switch {
 		case step.State == StepDone && step.Name == "credential":
-			stages.Advance(ctx, Match{ID: p.id}, StageCredentials, StageEvent{Detail: "account " + MemberAccount(p.asked.ClusterName)})
+			stages.Advance(ctx, registration.Match{ID: p.id}, registration.StageCredentials, registration.StageEvent{Detail: "account " + MemberAccount(p.asked.ClusterName)})
 		case step.State == StepDone && step.Name == "owners":
 			p.service.arrive(ctx, p.id, p.asked.ClusterName, p.asked.ClusterName)
 		}
@@ -447,8 +422,8 @@ func (p *pushJoin) progress(ctx context.Context) Progress {
 
 // arrive notes that the Cluster of a push registration stands, and looks at it
 // once more: it may have become ready before, and then no event follows.
-func (s *Service) arrive(ctx context.Context, registration, name, detail string) {
-	s.Registrations.Advance(ctx, Match{ID: registration}, StageCluster, StageEvent{Detail: detail})
+func (s *Service) arrive(ctx context.Context, record, name, detail string) {
+	s.Registrations.Advance(ctx, registration.Match{ID: record}, registration.StageCluster, registration.StageEvent{Detail: detail})
 	var cluster clusterv1alpha1.Cluster
 	if err := s.Cache.Get(ctx, client.ObjectKey{Name: name}, &cluster); err == nil {
 		s.Registrations.ClusterChanged(&cluster)
@@ -457,16 +432,16 @@ func (s *Service) arrive(ctx context.Context, registration, name, detail string)
 
 // fail records why the join ended. A cancelled one is final already.
 func (p *pushJoin) fail(ctx context.Context, err error) {
-	failure := Failure{Cause: "The hub could not go on; its log has the reason."}
+	failure := registration.Failure{Cause: "The hub could not go on; its log has the reason."}
 	if known, ok := fault.As(err); ok {
-		failure = Failure{Code: known.Code, Cause: known.Message, Fix: known.Fix}
+		failure = registration.Failure{Code: known.Code, Cause: known.Message, Fix: known.Fix}
 	}
 	if p.service.ended() {
 		// Nobody reads the queue any more, so nothing can come in between.
 		failure.Cause = "The hub stopped while it joined the cluster. What it had made was removed."
 		failure.Fix = "Join the cluster again."
-		_, _ = p.service.Registrations.change(context.WithoutCancel(ctx), p.id, func(r *Registration) { r.fail(r.running(), failure, p.service.Now()) })
+		_, _ = p.service.Registrations.Change(context.WithoutCancel(ctx), p.id, func(r *registration.Registration) { r.Fail(r.Current(), failure, p.service.Now()) })
 		return
 	}
-	p.service.Registrations.failCurrent(ctx, p.id, failure)
+	p.service.Registrations.FailCurrent(ctx, p.id, failure)
 }

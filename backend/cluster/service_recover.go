@@ -11,13 +11,14 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/registration"
 )
 
 // recover goes on with what a stop of the hub interrupted: push joins, which
 // are finished if their Cluster exists and else taken back, and removals whose
 // member is still to be cleaned.
 func (s *Service) recover(ctx context.Context) {
-	for _, registration := range s.Registrations.resumed {
+	for _, registration := range s.Registrations.Interrupted() {
 		s.tasks.Go(func() { s.recoverJoin(ctx, registration) })
 	}
 	var clusters clusterv1alpha1.ClusterList
@@ -35,43 +36,43 @@ func (s *Service) recover(ctx context.Context) {
 	}
 }
 
-func (s *Service) recoverJoin(ctx context.Context, registration Registration) {
-	finished, err := s.finishJoin(ctx, registration)
+func (s *Service) recoverJoin(ctx context.Context, record registration.Registration) {
+	finished, err := s.finishJoin(ctx, record)
 	if err != nil && ctx.Err() != nil {
 		return // the next start tries again
 	}
 	if finished {
-		s.arrive(ctx, registration.ID, registration.ClusterName, "finished after a restart of the hub")
+		s.arrive(ctx, record.ID, record.ClusterName, "finished after a restart of the hub")
 		return
 	}
-	failure := Failure{
+	failure := registration.Failure{
 		Cause: "The hub stopped while it joined the cluster. What it had made was removed.",
 		Fix:   "Join the cluster again.",
 	}
 	if err == nil {
-		err = s.takeBack(ctx, registration)
+		err = s.takeBack(ctx, record)
 	}
 	if err != nil {
-		slog.Warn("interrupted join could not be taken back", "cluster", registration.ClusterName, "error", err)
-		account := MemberAccount(registration.ClusterName)
+		slog.Warn("interrupted join could not be taken back", "cluster", record.ClusterName, "error", err)
+		account := MemberAccount(record.ClusterName)
 		failure.Cause = "The hub stopped while it joined the cluster, and could not remove what it had made there."
 		failure.Fix = fmt.Sprintf("Join the cluster again, or remove it in the member: kubectl delete clusterrolebinding,clusterrole %s; kubectl -n %s delete serviceaccount,secret %s",
-			memberRole(registration.ClusterName), apis.ClusterNamespace, account)
+			memberRole(record.ClusterName), apis.ClusterNamespace, account)
 	}
-	s.Registrations.failCurrent(ctx, registration.ID, failure)
+	s.Registrations.FailCurrent(ctx, record.ID, failure)
 }
 
 // finishJoin hands the credentials to a Cluster that the join had created.
-func (s *Service) finishJoin(ctx context.Context, registration Registration) (bool, error) {
+func (s *Service) finishJoin(ctx context.Context, record registration.Registration) (bool, error) {
 	var cluster clusterv1alpha1.Cluster
-	err := s.Hub.Get(ctx, client.ObjectKey{Name: registration.ClusterName}, &cluster)
+	err := s.Hub.Get(ctx, client.ObjectKey{Name: record.ClusterName}, &cluster)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read cluster %s: %w", registration.ClusterName, err)
+		return false, fmt.Errorf("read cluster %s: %w", record.ClusterName, err)
 	}
-	if cluster.Annotations[AnnotationRegistration] != registration.ID {
+	if cluster.Annotations[registration.Annotation] != record.ID {
 		return false, nil
 	}
 	for _, name := range []string{ImpersonatorSecret(cluster.Name), CredentialSecret(cluster.Name)} {
@@ -90,19 +91,19 @@ func (s *Service) finishJoin(ctx context.Context, registration Registration) (bo
 // made there, whose token is on the hub, and then on the hub. A join that had not
 // come that far left its account only; that is reported, since the credential
 // that could remove it is gone with the hub's memory.
-func (s *Service) takeBack(ctx context.Context, registration Registration) error {
+func (s *Service) takeBack(ctx context.Context, record registration.Registration) error {
 	ours := map[string]*corev1.Secret{}
-	for _, name := range []string{CredentialSecret(registration.ClusterName), ImpersonatorSecret(registration.ClusterName)} {
+	for _, name := range []string{CredentialSecret(record.ClusterName), ImpersonatorSecret(record.ClusterName)} {
 		var secret corev1.Secret
 		err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read secret %s: %w", name, err)
 		}
-		if err == nil && secret.Annotations[AnnotationRegistration] == registration.ID && len(secret.OwnerReferences) == 0 {
+		if err == nil && secret.Annotations[registration.Annotation] == record.ID && len(secret.OwnerReferences) == 0 {
 			ours[name] = &secret
 		}
 	}
-	err := s.cleanInterrupted(ctx, registration, ours[CredentialSecret(registration.ClusterName)])
+	err := s.cleanInterrupted(ctx, record, ours[CredentialSecret(record.ClusterName)])
 	for name, secret := range ours {
 		if err := s.Hub.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete secret %s: %w", name, err)
@@ -112,18 +113,18 @@ func (s *Service) takeBack(ctx context.Context, registration Registration) error
 }
 
 // cleanInterrupted removes what an interrupted join left in the member.
-func (s *Service) cleanInterrupted(ctx context.Context, registration Registration, access *corev1.Secret) error {
+func (s *Service) cleanInterrupted(ctx context.Context, record registration.Registration, access *corev1.Secret) error {
 	if access == nil {
-		if !registration.passed(StagePreflight) {
+		if !record.Passed(registration.StagePreflight) {
 			return nil // it had made nothing yet
 		}
-		return fmt.Errorf("clean member of %s: its credential was not stored yet", registration.ClusterName)
+		return fmt.Errorf("clean member of %s: its credential was not stored yet", record.ClusterName)
 	}
-	config, err := secretConfig(access, registration.Target)
+	config, err := secretConfig(access, record.Target)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	return Cleanup{Member: config, Cluster: registration.ClusterName, Own: true, Progress: logProgress(registration.ClusterName)}.Run(ctx)
+	return Cleanup{Member: config, Cluster: record.ClusterName, Own: true, Progress: logProgress(record.ClusterName)}.Run(ctx)
 }

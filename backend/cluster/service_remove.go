@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // AnnotationCleanMember on a Cluster that is being removed says that the hub is
@@ -179,17 +180,10 @@ func (s *Service) credentialOf(ctx context.Context, cluster *clusterv1alpha1.Clu
 	if err := s.Hub.Get(ctx, key, &secret); err != nil {
 		return nil, fmt.Errorf("read secret %s: %w", key, err)
 	}
-	return secretConfig(&secret, memberTarget{Server: cluster.Spec.APIEndpoint, ProxyURL: cluster.Spec.ProxyURL, Insecure: cluster.Spec.InsecureSkipTLSVerification})
+	return secretConfig(&secret, registration.Target{Server: cluster.Spec.APIEndpoint, ProxyURL: cluster.Spec.ProxyURL, Insecure: cluster.Spec.InsecureSkipTLSVerification})
 }
 
-// memberTarget is the way to a member, without its credential.
-type memberTarget struct {
-	Server   string `json:"server,omitempty"`
-	ProxyURL string `json:"proxyURL,omitempty"`
-	Insecure bool   `json:"insecure,omitempty"`
-}
-
-func secretConfig(secret *corev1.Secret, target memberTarget) (*rest.Config, error) {
+func secretConfig(secret *corev1.Secret, target registration.Target) (*rest.Config, error) {
 	proxy := func(*http.Request) (*url.URL, error) { return nil, nil }
 	if target.ProxyURL != "" {
 		parsed, err := url.Parse(target.ProxyURL)

@@ -32,6 +32,7 @@ import (
 	"muster.dev/muster/backend/httpapi/apitest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/migrations"
 )
@@ -41,7 +42,7 @@ type fixture struct {
 	hub           *fakeAPI
 	api           http.Handler
 	db            *database.DB
-	registrations *cluster.Registrations
+	registrations *registration.Records
 	service       *cluster.Service
 	published     *published
 	audited       *auditor
@@ -148,7 +149,7 @@ func newFixtureOn(t *testing.T, hub *fakeAPI, db *database.DB) *fixture {
 	t.Helper()
 	f := &fixture{hub: hub, db: db, published: &published{Hub: live.NewHub(), rows: map[string]live.Event{}}, audited: &auditor{}}
 	made := &tokens{known: map[string]token.Token{}}
-	f.registrations = cluster.NewRegistrations(cluster.RegistrationOptions{DB: db, Live: f.published, Tokens: made})
+	f.registrations = registration.NewRecords(registration.Options{DB: db, Live: f.published, Tokens: made})
 	mapper := hub.client().RESTMapper()
 	shared, err := cache.New(hub.config(), cache.Options{Scheme: kube.Scheme(), Mapper: mapper})
 	if err != nil {
@@ -224,15 +225,15 @@ func (f *fixture) send(t *testing.T, method, path string, body, into any) int {
 	return response.Code
 }
 
-func (f *fixture) registration(t *testing.T, id string) cluster.Registration {
+func (f *fixture) registration(t *testing.T, id string) registration.Registration {
 	t.Helper()
-	var found cluster.Registration
+	var found registration.Registration
 	f.get(t, "/registrations/"+id, &found)
 	return found
 }
 
 // stageLine is a registration in one line.
-func stageLine(r cluster.Registration) string {
+func stageLine(r registration.Registration) string {
 	parts := []string{string(r.State)}
 	for _, stage := range r.Stages {
 		parts = append(parts, stage.Name+":"+string(stage.State))
@@ -240,9 +241,9 @@ func stageLine(r cluster.Registration) string {
 	return strings.Join(parts, " ")
 }
 
-func (f *fixture) awaitState(t *testing.T, id string, state cluster.RegistrationState) cluster.Registration {
+func (f *fixture) awaitState(t *testing.T, id string, state registration.State) registration.Registration {
 	t.Helper()
-	var found cluster.Registration
+	var found registration.Registration
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
 		found = f.registration(t, id)
 		return found.State == state, nil
@@ -281,7 +282,7 @@ func TestPushRegistration(t *testing.T) {
 	eventually(t, "the cluster exists", func() bool { return hub.object(clusterPath+"member1") != nil })
 	eventually(t, "the cluster stage is done", func() bool { return strings.Contains(stageLine(f.registration(t, id)), "cluster:done") })
 	setReady(hub, "member1")
-	ready := f.awaitState(t, id, cluster.RegistrationReady)
+	ready := f.awaitState(t, id, registration.StateReady)
 	if len(ready.Log) < 10 {
 		t.Errorf("the log has %d lines: %v", len(ready.Log), ready.Log)
 	}
@@ -336,8 +337,8 @@ func TestPushRegistrationFailsWithCauseAndLeavesNothing(t *testing.T) {
 			member.mu.Unlock()
 			var started cluster.Started
 			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, &started)
-			failed := f.awaitState(t, started.Registration.ID, cluster.RegistrationFailed)
-			at := slices.IndexFunc(failed.Stages, func(s cluster.Stage) bool { return s.State == cluster.StageFailed })
+			failed := f.awaitState(t, started.Registration.ID, registration.StateFailed)
+			at := slices.IndexFunc(failed.Stages, func(s registration.Stage) bool { return s.State == registration.StageFailed })
 			if stage := failed.Stages[at]; stage.Name != test.stage || stage.Code != test.code || stage.Cause == "" || stage.Fix == "" {
 				t.Errorf("failed stage is %+v, want %s with %s", stage, test.stage, test.code)
 			}
@@ -361,9 +362,9 @@ func TestPushRegistrationCancelled(t *testing.T) {
 	if code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, nil); code != http.StatusConflict {
 		t.Errorf("a second join of the name answered %d", code)
 	}
-	var ended cluster.Registration
+	var ended registration.Registration
 	f.send(t, "DELETE", "/registrations/"+started.Registration.ID, nil, &ended)
-	if ended.State != cluster.RegistrationCancelled {
+	if ended.State != registration.StateCancelled {
 		t.Errorf("state is %s", ended.State)
 	}
 	if got := member.all(); len(got) > 0 {
@@ -406,11 +407,11 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 	// there: nothing after it happens, the rollback on the hub included.
 	tests := map[string]struct {
 		stopAt string
-		want   cluster.RegistrationState
+		want   registration.State
 		line   string
 	}{
-		"before the cluster":   {"POST /apis/cluster.karmada.io/v1alpha1/clusters", cluster.RegistrationFailed, "cluster:failed"},
-		"before the ownership": {"PATCH /api/v1/namespaces/karmada-cluster/secrets/member1-impersonator", cluster.RegistrationRunning, "cluster:done"},
+		"before the cluster":   {"POST /apis/cluster.karmada.io/v1alpha1/clusters", registration.StateFailed, "cluster:failed"},
+		"before the ownership": {"PATCH /api/v1/namespaces/karmada-cluster/secrets/member1-impersonator", registration.StateRunning, "cluster:done"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -444,7 +445,7 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 			var started cluster.Started
 			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, &started)
 			<-crashed
-			f.awaitState(t, started.Registration.ID, cluster.RegistrationFailed) // this process still knew
+			f.awaitState(t, started.Registration.ID, registration.StateFailed) // this process still knew
 			f.stop()
 			setStored(t, file, started.Registration.ID, "running") // a crash would not have
 
@@ -456,7 +457,7 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 			eventually(t, "recovered: "+stageLine(found), func() bool {
 				return strings.Contains(stageLine(again.registration(t, started.Registration.ID)), test.line)
 			})
-			if test.want == cluster.RegistrationFailed {
+			if test.want == registration.StateFailed {
 				if got := member.all(); len(got) > 0 {
 					t.Errorf("left in the member: %v", got)
 				}
@@ -497,29 +498,29 @@ func TestPullRegistration(t *testing.T) {
 	var started cluster.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull", "clusterName": "edge-7", "labels": map[string]string{"tier": "edge"}}, &started)
 	id, tokenID := started.Registration.ID, started.Registration.TokenID
-	if started.Secret == "" || started.ExpiresAt == nil || started.Registration.State != cluster.RegistrationWaiting {
+	if started.Secret == "" || started.ExpiresAt == nil || started.Registration.State != registration.StateWaiting {
 		t.Fatalf("started %+v", started)
 	}
-	ctx, from := t.Context(), cluster.StageEvent{Source: "203.0.113.9"}
-	f.registrations.Advance(ctx, cluster.Match{TokenID: tokenID}, "contact", from)
-	f.registrations.Fail(ctx, cluster.Match{TokenID: tokenID}, "token", cluster.Failure{Code: "MU-102", Source: "203.0.113.9"})
-	failed := f.awaitState(t, id, cluster.RegistrationFailed)
+	ctx, from := t.Context(), registration.StageEvent{Source: "203.0.113.9"}
+	f.registrations.Advance(ctx, registration.Match{TokenID: tokenID}, "contact", from)
+	f.registrations.Fail(ctx, registration.Match{TokenID: tokenID}, "token", registration.Failure{Code: "MU-102", Source: "203.0.113.9"})
+	failed := f.awaitState(t, id, registration.StateFailed)
 	if stage := failed.Stages[2]; stage.Code != "MU-102" || stage.Fix == "" || stage.Source != "203.0.113.9" {
 		t.Errorf("failed stage: %+v", stage)
 	}
-	f.registrations.Advance(ctx, cluster.Match{TokenID: tokenID}, "token", from)
-	f.registrations.Advance(ctx, cluster.Match{TokenID: tokenID, Cluster: "edge-7"}, "approved", from)
-	f.registrations.Advance(ctx, cluster.Match{Cluster: "edge-7"}, "identity", from)
-	f.registrations.Advance(ctx, cluster.Match{Cluster: "edge-7"}, "link", from)
+	f.registrations.Advance(ctx, registration.Match{TokenID: tokenID}, "token", from)
+	f.registrations.Advance(ctx, registration.Match{TokenID: tokenID, Cluster: "edge-7"}, "approved", from)
+	f.registrations.Advance(ctx, registration.Match{Cluster: "edge-7"}, "identity", from)
+	f.registrations.Advance(ctx, registration.Match{Cluster: "edge-7"}, "link", from)
 	hub.put(clusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
 		"metadata": map[string]any{"name": "edge-7", "annotations": map[string]any{"muster.dev/agent": "muster"}}, "spec": map[string]any{"syncMode": "Pull"}})
 	setReady(hub, "edge-7")
-	f.awaitState(t, id, cluster.RegistrationReady)
+	f.awaitState(t, id, registration.StateReady)
 	eventually(t, "the labels are on the cluster", func() bool {
 		labels, _ := hub.object(clusterPath + "edge-7")["metadata"].(map[string]any)["labels"].(map[string]any)
 		return labels["tier"] == "edge"
 	})
-	var page httpapi.Page[cluster.Registration]
+	var page httpapi.Page[registration.Registration]
 	f.get(t, "/registrations", &page)
 	if page.Total != 1 {
 		t.Errorf("%d registrations, want 1: %+v", page.Total, page.Items)
@@ -531,14 +532,14 @@ func TestPullRegistrationOfALivingClusterWaitsForItsAgent(t *testing.T) {
 	f := newFixture(t, hub)
 	var started cluster.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull"}, &started)
-	id, match := started.Registration.ID, cluster.Match{TokenID: started.Registration.TokenID, Cluster: "edge-7"}
-	f.registrations.Advance(t.Context(), match, "identity", cluster.StageEvent{})
+	id, match := started.Registration.ID, registration.Match{TokenID: started.Registration.TokenID, Cluster: "edge-7"}
+	f.registrations.Advance(t.Context(), match, "identity", registration.StageEvent{})
 	hub.put(clusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
 		"metadata": map[string]any{"name": "edge-7", "annotations": map[string]any{"muster.dev/agent": "muster"}}, "spec": map[string]any{"syncMode": "Pull"}})
 	setReady(hub, "edge-7") // by an earlier registration
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/edge-7", nil) == http.StatusOK })
-	f.registrations.Advance(t.Context(), match, "identity", cluster.StageEvent{}) // the queue has order: what came before is done
-	if got := f.awaitState(t, id, cluster.RegistrationRunning); got.ClusterName != "edge-7" || !strings.Contains(stageLine(got), "link:running") {
+	f.registrations.Advance(t.Context(), match, "identity", registration.StageEvent{}) // the queue has order: what came before is done
+	if got := f.awaitState(t, id, registration.StateRunning); got.ClusterName != "edge-7" || !strings.Contains(stageLine(got), "link:running") {
 		t.Errorf("registration is %s of %q", stageLine(got), got.ClusterName)
 	}
 }
@@ -551,24 +552,24 @@ func TestRegistrationsThatBeginByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	f.registrations.Advance(ctx, cluster.Match{TokenID: made.Token.ID}, "contact", cluster.StageEvent{}) // not a token of this hub
-	f.registrations.Advance(ctx, cluster.Match{Cluster: "stranger"}, "link", cluster.StageEvent{})
+	f.registrations.Advance(ctx, registration.Match{TokenID: made.Token.ID}, "contact", registration.StageEvent{}) // not a token of this hub
+	f.registrations.Advance(ctx, registration.Match{Cluster: "stranger"}, "link", registration.StageEvent{})
 	hub.put(clusterPath+"cli", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "cli"}, "spec": map[string]any{"syncMode": "Push"}})
-	var page httpapi.Page[cluster.Registration]
+	var page httpapi.Page[registration.Registration]
 	eventually(t, "the cluster of the command line has a record", func() bool {
 		f.get(t, "/registrations", &page)
 		return len(page.Items) > 0
 	})
 	setReady(hub, "cli")
-	f.awaitState(t, page.Items[0].ID, cluster.RegistrationReady)
+	f.awaitState(t, page.Items[0].ID, registration.StateReady)
 	setReady(hub, "cli") // and its life goes on
 	hub.put(clusterPath+"marker", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "marker"}, "spec": map[string]any{"syncMode": "Pull"}})
 	eventually(t, "the later cluster has a record", func() bool {
-		page = httpapi.Page[cluster.Registration]{}
+		page = httpapi.Page[registration.Registration]{}
 		f.get(t, "/registrations", &page)
 		return len(page.Items) == 2 && page.Items[0].ClusterName == "marker"
 	})
-	if page.Total != 2 || page.Items[0].Flavour != cluster.FlavourKarmadaAgent || page.Items[1].Flavour != cluster.FlavourPush {
+	if page.Total != 2 || page.Items[0].Flavour != registration.FlavourKarmadaAgent || page.Items[1].Flavour != registration.FlavourPush {
 		t.Errorf("%d registrations: %+v", page.Total, page.Items)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // ControllerDeps are what the controllers of this package work with.
@@ -25,7 +26,7 @@ type ControllerDeps struct {
 	// Purger finishes execution namespaces.
 	Purger Purger
 	// Stages keeps the record of registrations.
-	Stages StageRecorder
+	Stages registration.StageRecorder
 	// Audit records the Clusters that agents bring.
 	Audit Auditor
 	// Authorizer and Admission are those given to the hub API; they see the hub's

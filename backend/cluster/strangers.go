@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"muster.dev/muster/backend/registration"
 )
 
 // strangersInFlight bounds the lists asked of a member at a time.
@@ -45,7 +46,7 @@ func strangers(ctx context.Context, member *rest.Config, namespace string, ours 
 			defer mu.Unlock()
 			for i := range list.Items {
 				if object := &list.Items[i]; len(found) < limit && !keptByKubernetes(resource, object) && !ours(resource, object) {
-					found = append(found, resource.Resource+"/"+plainText(object.Name))
+					found = append(found, resource.Resource+"/"+registration.PlainText(object.Name))
 				}
 			}
 			return nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -45,7 +46,7 @@ func (g tokenGate) read(ctx context.Context, id string) (*corev1.Secret, token.T
 	var secret corev1.Secret
 	err := g.hub.Get(ctx, client.ObjectKey{Namespace: token.Namespace, Name: token.SecretName(id)}, &secret)
 	if apierrors.IsNotFound(err) {
-		return nil, token.Token{}, fault.Forbidden("the token %s does not exist any more", id).WithCode(CodeTokenUnknown)
+		return nil, token.Token{}, fault.Forbidden("the token %s does not exist any more", id).WithCode(registration.CodeTokenUnknown)
 	}
 	if err != nil {
 		return nil, token.Token{}, fmt.Errorf("read token %s: %w", id, err)
@@ -111,7 +112,7 @@ func (d *Admission) validateTokenRequest(ctx context.Context, id identity, a adm
 		err = d.bindLimited(ctx, deps, tokenID, asked)
 	}
 	if known, ok := fault.As(err); ok {
-		deps.stages.Fail(ctx, Match{TokenID: tokenID}, StageToken, Failure{Code: known.Code, Cause: known.Message, Fix: known.Fix})
+		deps.stages.Fail(ctx, registration.Match{TokenID: tokenID}, registration.StageToken, registration.Failure{Code: known.Code, Cause: known.Message, Fix: known.Fix})
 		return forbidden(a, sentence(known))
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -65,7 +66,7 @@ func TestTokenForOneCluster(t *testing.T) {
 			t.Errorf("%s: used by %q, want %q", step.name, got, step.usedBy)
 		}
 	}
-	if len(hub.failures) != 2 || hub.failures[0].Code != CodeTokenBound {
+	if len(hub.failures) != 2 || hub.failures[0].Code != registration.CodeTokenBound {
 		t.Errorf("recorded %+v", hub.failures)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // The field's own test suite compares these two texts word by word.
@@ -67,7 +67,7 @@ func (a *announcer) ours(ctx context.Context, work *workv1alpha1.Work) bool {
 	if err := a.cache.Get(ctx, types.NamespacedName{Name: name}, &c); err != nil {
 		return false
 	}
-	return c.Spec.SyncMode == clusterv1alpha1.Push || cluster.HasOwnAgent(&c)
+	return c.Spec.SyncMode == clusterv1alpha1.Push || registration.HasOwnAgent(&c)
 }
 
 // tell makes Events of the turns between two states of a Work.

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 )
 
 // Flavour is the way a cluster joins.
-type Flavour string
+type Flavour string // @name cluster.Flavour
 
 // The flavours of a registration.
 const (
@@ -41,7 +41,7 @@ var stagesOf = map[Flavour][]string{
 	FlavourKarmadaAgent: {StageCommand, StageToken, StageApproved, StageIdentity, StageCluster, StageInventory, StageReady},
 }
 
-// RegistrationState is where a registration stands.
+// State is where a registration stands.
 //
 //	           first sign of life                last stage done
 //	┌─────────┐─────────────────►┌─────────┐─────────────────────►┌───────┐
@@ -60,20 +60,20 @@ var stagesOf = map[Flavour][]string{
 //	                                                 └─────────┘
 //
 // ready, cancelled and expired are final.
-type RegistrationState string
+type State string // @name cluster.RegistrationState
 
 // The states of a registration.
 const (
-	RegistrationWaiting   RegistrationState = "waiting"
-	RegistrationRunning   RegistrationState = "running"
-	RegistrationReady     RegistrationState = "ready"
-	RegistrationFailed    RegistrationState = "failed"
-	RegistrationCancelled RegistrationState = "cancelled"
-	RegistrationExpired   RegistrationState = "expired"
+	StateWaiting   State = "waiting"
+	StateRunning   State = "running"
+	StateReady     State = "ready"
+	StateFailed    State = "failed"
+	StateCancelled State = "cancelled"
+	StateExpired   State = "expired"
 )
 
 // StageState is where one stage stands.
-type StageState string
+type StageState string // @name cluster.StageState
 
 // The states of a stage.
 const (
@@ -93,25 +93,25 @@ type Stage struct {
 	Code   string     `json:"code,omitempty" validate:"optional"`
 	Cause  string     `json:"cause,omitempty" validate:"optional"`
 	Fix    string     `json:"fix,omitempty" validate:"optional"`
-}
+} // @name cluster.Stage
 
 // LogLine is one line of what a registration did.
 type LogLine struct {
 	At   time.Time `json:"at"`
 	Line string    `json:"line"`
-}
+} // @name cluster.LogLine
 
 // Registration is the staged record of one cluster's joining.
 type Registration struct {
-	ID          string            `json:"id"`
-	Flavour     Flavour           `json:"flavour" enums:"pull,push,karmada-agent"`
-	ClusterName string            `json:"clusterName,omitempty" validate:"optional"`
-	TokenID     string            `json:"tokenId,omitempty" validate:"optional"`
-	State       RegistrationState `json:"state" enums:"waiting,running,ready,failed,cancelled,expired"`
-	Stages      []Stage           `json:"stages"`
-	CreatedBy   string            `json:"createdBy"`
-	CreatedAt   time.Time         `json:"createdAt"`
-	UpdatedAt   time.Time         `json:"updatedAt"`
+	ID          string    `json:"id"`
+	Flavour     Flavour   `json:"flavour" enums:"pull,push,karmada-agent"`
+	ClusterName string    `json:"clusterName,omitempty" validate:"optional"`
+	TokenID     string    `json:"tokenId,omitempty" validate:"optional"`
+	State       State     `json:"state" enums:"waiting,running,ready,failed,cancelled,expired"`
+	Stages      []Stage   `json:"stages"`
+	CreatedBy   string    `json:"createdBy"`
+	CreatedAt   time.Time `json:"createdAt"`
+	UpdatedAt   time.Time `json:"updatedAt"`
 	// ExpiresAt is when the token ends.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty" validate:"optional"`
 	// Log is present where one registration is asked for.
@@ -120,20 +120,28 @@ type Registration struct {
 	// Labels are put on the Cluster once it appears.
 	Labels map[string]string `json:"-"`
 	// Placement is what the wizard said about the cluster.
-	Placement placement `json:"-"`
+	Placement Placement `json:"-"`
 	// Target is the way to a push member, for a clean-up after a crash.
-	Target  memberTarget `json:"-"`
-	stamped bool         // Labels are on the Cluster
-	ending  bool         // it is being cancelled: that its token goes is no failure
-	logged  int          // lines of Log that are stored
-	logBase int          // lines that came before Log
-}
+	Target Target `json:"-"`
+	// Stamped says that Labels are on the Cluster.
+	Stamped bool `json:"-"`
+	ending  bool // it is being cancelled: that its token goes is no failure
+	logged  int  // lines of Log that are stored
+	logBase int  // lines that came before Log
+} // @name cluster.Registration
 
-// placement is where a cluster runs, as the wizard was told.
-type placement struct {
+// Placement is where a cluster runs, as the wizard was told.
+type Placement struct {
 	Provider string   `json:"provider,omitempty"`
 	Region   string   `json:"region,omitempty"`
 	Zones    []string `json:"zones,omitempty"`
+}
+
+// Target is the way to a member, without its credential.
+type Target struct {
+	Server   string `json:"server,omitempty"`
+	ProxyURL string `json:"proxyURL,omitempty"`
+	Insecure bool   `json:"insecure,omitempty"`
 }
 
 // Match names a registration by whatever is known of it.
@@ -148,8 +156,9 @@ type Failure struct{ Code, Cause, Fix, Source string }
 // maxLog bounds the lines kept of one registration, the newest.
 const maxLog = 300
 
-func newRegistration(id string, flavour Flavour, now time.Time) *Registration {
-	r := &Registration{ID: id, Flavour: flavour, State: RegistrationWaiting, CreatedAt: now, UpdatedAt: now}
+// New is a registration at its first stage.
+func New(id string, flavour Flavour, now time.Time) *Registration {
+	r := &Registration{ID: id, Flavour: flavour, State: StateWaiting, CreatedAt: now, UpdatedAt: now}
 	for _, name := range stagesOf[flavour] {
 		r.Stages = append(r.Stages, Stage{Name: name, State: StagePending})
 	}
@@ -157,17 +166,17 @@ func newRegistration(id string, flavour Flavour, now time.Time) *Registration {
 	return r
 }
 
-// final says whether nothing can happen to the registration any more.
-func (r *Registration) final() bool {
-	return r.State == RegistrationReady || r.State == RegistrationCancelled || r.State == RegistrationExpired
+// Final says whether nothing can happen to the registration any more.
+func (r *Registration) Final() bool {
+	return r.State == StateReady || r.State == StateCancelled || r.State == StateExpired
 }
 
 func (r *Registration) stage(name string) int {
 	return slices.IndexFunc(r.Stages, func(s Stage) bool { return s.Name == name })
 }
 
-// passed says whether a stage is done.
-func (r *Registration) passed(name string) bool {
+// Passed says whether a stage is done.
+func (r *Registration) Passed(name string) bool {
 	at := r.stage(name)
 	return at >= 0 && r.Stages[at].State == StageDone
 }
@@ -197,17 +206,17 @@ func (r *Registration) adapt(stage string) {
 	}
 }
 
-// advance marks a stage done, and with it all before it: what comes later in
+// Advance marks a stage done, and with it all before it: what comes later in
 // the same conversation proves the earlier. It reports whether anything changed.
 // A stage that is done keeps its first time, so that a repeated attempt does not
 // rewrite history; a failure is cleared by the next sign of life.
-func (r *Registration) advance(name string, e StageEvent, now time.Time) bool {
-	if r.final() {
+func (r *Registration) Advance(name string, e StageEvent, now time.Time) bool {
+	if r.Final() {
 		return false
 	}
 	// Our agent makes itself known before it uses its token; a token that is used
 	// without that is in the hands of the unmodified client.
-	if r.Flavour == FlavourPull && name == StageToken && !r.passed(StageContact) {
+	if r.Flavour == FlavourPull && name == StageToken && !r.Passed(StageContact) {
 		r.become(FlavourKarmadaAgent)
 	}
 	r.adapt(name)
@@ -222,9 +231,9 @@ func (r *Registration) advance(name string, e StageEvent, now time.Time) bool {
 			continue
 		}
 		when := now
-		*stage = Stage{Name: stage.Name, State: StageDone, At: &when, Source: plainText(e.Source)}
+		*stage = Stage{Name: stage.Name, State: StageDone, At: &when, Source: PlainText(e.Source)}
 		if i == at {
-			stage.Detail = plainText(e.Detail)
+			stage.Detail = PlainText(e.Detail)
 		}
 		changed = true
 	}
@@ -245,7 +254,7 @@ func aboutSecret(code string) bool {
 
 // revive makes a failed registration run again.
 func (r *Registration) revive() bool {
-	if r.State != RegistrationFailed {
+	if r.State != StateFailed {
 		return false
 	}
 	for i := range r.Stages {
@@ -260,35 +269,35 @@ func (r *Registration) revive() bool {
 func (r *Registration) settle() {
 	next := slices.IndexFunc(r.Stages, func(s Stage) bool { return s.State != StageDone })
 	if next < 0 {
-		r.State = RegistrationReady
+		r.State = StateReady
 		return
 	}
-	r.State = RegistrationRunning
+	r.State = StateRunning
 	// Having been shown a command is no sign of life.
 	if next <= 1 && r.Stages[0].Name == StageCommand {
-		r.State = RegistrationWaiting
+		r.State = StateWaiting
 	}
 	r.Stages[next].State = StageRunning
 }
 
-// fail marks a stage failed and the registration with it. A failure at a stage
+// Fail marks a stage failed and the registration with it. A failure at a stage
 // that has been passed, or after the end, is somebody else's: only the log takes
 // it. It reports whether the stages changed.
-func (r *Registration) fail(name string, f Failure, now time.Time) bool {
-	line := plainText(name + " failed: " + f.Code + " " + f.Cause)
+func (r *Registration) Fail(name string, f Failure, now time.Time) bool {
+	line := PlainText(name + " failed: " + f.Code + " " + f.Cause)
 	if f.Source != "" {
-		line += " (from " + plainText(f.Source) + ")"
+		line += " (from " + PlainText(f.Source) + ")"
 	}
 	if last := len(r.Log) - 1; last < 0 || r.Log[last].Line != line {
 		r.note(line, now)
 	}
 	r.adapt(name)
 	at := r.stage(name)
-	if r.final() || at < 0 || r.Stages[at].State == StageDone {
+	if r.Final() || at < 0 || r.Stages[at].State == StageDone {
 		return false
 	}
 	advice := Advise(f.Code)
-	f.Cause, f.Fix = plainText(cmp.Or(f.Cause, advice.Cause)), plainText(cmp.Or(f.Fix, advice.Fix))
+	f.Cause, f.Fix = PlainText(cmp.Or(f.Cause, advice.Cause)), PlainText(cmp.Or(f.Fix, advice.Fix))
 	if stage := r.Stages[at]; stage.State == StageFailed && stage.Code == f.Code && stage.Cause == f.Cause {
 		return false
 	}
@@ -298,15 +307,15 @@ func (r *Registration) fail(name string, f Failure, now time.Time) bool {
 		}
 	}
 	r.Stages[at] = Stage{
-		Name: name, State: StageFailed, At: &now, Source: plainText(f.Source),
+		Name: name, State: StageFailed, At: &now, Source: PlainText(f.Source),
 		Code: f.Code, Cause: f.Cause, Fix: f.Fix,
 	}
-	r.State, r.UpdatedAt = RegistrationFailed, now
+	r.State, r.UpdatedAt = StateFailed, now
 	return true
 }
 
-// running says which stage is next, or "".
-func (r *Registration) running() string {
+// Current says which stage is next, or "".
+func (r *Registration) Current() string {
 	for _, stage := range r.Stages {
 		if stage.State != StageDone {
 			return stage.Name
@@ -315,8 +324,8 @@ func (r *Registration) running() string {
 	return ""
 }
 
-// end makes the registration final.
-func (r *Registration) end(state RegistrationState, now time.Time) {
+// End makes the registration final.
+func (r *Registration) End(state State, now time.Time) {
 	for i := range r.Stages {
 		if r.Stages[i].State == StageRunning {
 			r.Stages[i].State = StagePending
@@ -328,17 +337,17 @@ func (r *Registration) end(state RegistrationState, now time.Time) {
 // expire ends a registration whose token has ended before an identity was
 // issued. It reports whether it did.
 func (r *Registration) expire(now time.Time) bool {
-	if r.final() || r.ExpiresAt == nil || now.Before(*r.ExpiresAt) || r.passed(StageIdentity) {
+	if r.Final() || r.ExpiresAt == nil || now.Before(*r.ExpiresAt) || r.Passed(StageIdentity) {
 		return false
 	}
-	r.fail(r.running(), Failure{Code: CodeTokenExpired, Cause: "The token expired at " + r.ExpiresAt.UTC().Format(time.RFC3339) + " before the cluster had joined."}, now)
-	r.end(RegistrationExpired, now)
+	r.Fail(r.Current(), Failure{Code: CodeTokenExpired, Cause: "The token expired at " + r.ExpiresAt.UTC().Format(time.RFC3339) + " before the cluster had joined."}, now)
+	r.End(StateExpired, now)
 	return true
 }
 
 // note adds a line to the log.
 func (r *Registration) note(line string, now time.Time) {
-	r.Log = append(r.Log, LogLine{At: now, Line: plainText(line)})
+	r.Log = append(r.Log, LogLine{At: now, Line: PlainText(line)})
 	if extra := len(r.Log) - 2*maxLog; extra > 0 {
 		r.Log, r.logBase = slices.Clone(r.Log[extra:]), r.logBase+extra
 	}

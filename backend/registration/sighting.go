@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"time"
@@ -23,7 +23,7 @@ type sighting struct {
 
 func observe(cluster *clusterv1alpha1.Cluster) sighting {
 	seen := sighting{
-		name: cluster.Name, registration: cluster.Annotations[AnnotationRegistration], createdAt: cluster.CreationTimestamp.Time,
+		name: cluster.Name, registration: cluster.Annotations[Annotation], createdAt: cluster.CreationTimestamp.Time,
 		mode: cluster.Spec.SyncMode, ownAgent: HasOwnAgent(cluster), version: cluster.Status.KubernetesVersion,
 	}
 	condition := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
@@ -36,7 +36,7 @@ func observe(cluster *clusterv1alpha1.Cluster) sighting {
 			clusterv1alpha1.ReasonClusterNotReachable:    CodeTCP,
 			clusterv1alpha1.ReasonStatusCollectionFailed: CodeUnauthenticated,
 		}
-		seen.trouble = &Failure{Code: codes[condition.Reason], Cause: plainText(condition.Message)}
+		seen.trouble = &Failure{Code: codes[condition.Reason], Cause: PlainText(condition.Message)}
 	}
 	return seen
 }
@@ -52,31 +52,31 @@ func (s sighting) flavour() Flavour {
 	return FlavourKarmadaAgent
 }
 
-// arrived says whether the cluster itself has come as far as the hub. Until then
+// Arrived says whether the cluster itself has come as far as the hub. Until then
 // a Cluster of the name is an earlier one, which a new registration is about to
 // take over, and its status says nothing about this one.
-func (r *Registration) arrived() bool {
-	return r.passed(StageLink) || r.passed(StageCluster)
+func (r *Registration) Arrived() bool {
+	return r.Passed(StageLink) || r.Passed(StageCluster)
 }
 
 // observed advances the registration by what its Cluster shows. It reports
 // whether anything changed.
 func (r *Registration) observed(seen sighting, now time.Time) bool {
 	changed := false
-	if r.Flavour != FlavourPush && seen.mode == clusterv1alpha1.Pull && !seen.ownAgent && r.passed(StageIdentity) && !r.passed(StageLink) {
-		changed = r.advance(StageCluster, StageEvent{}, now)
+	if r.Flavour != FlavourPush && seen.mode == clusterv1alpha1.Pull && !seen.ownAgent && r.Passed(StageIdentity) && !r.Passed(StageLink) {
+		changed = r.Advance(StageCluster, StageEvent{}, now)
 	}
-	if !r.arrived() {
+	if !r.Arrived() {
 		return changed
 	}
 	switch {
 	case seen.ready:
-		if seen.version != "" && r.advance(StageInventory, StageEvent{Detail: "Kubernetes " + seen.version}, now) {
+		if seen.version != "" && r.Advance(StageInventory, StageEvent{Detail: "Kubernetes " + seen.version}, now) {
 			changed = true
 		}
-		return r.advance(StageReady, StageEvent{}, now) || changed
+		return r.Advance(StageReady, StageEvent{}, now) || changed
 	case seen.trouble != nil:
-		return r.fail(r.running(), *seen.trouble, now) || changed
+		return r.Fail(r.Current(), *seen.trouble, now) || changed
 	}
 	return changed
 }

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"strings"
@@ -27,10 +27,10 @@ func shown(r *Registration) string {
 func TestRegistrationStages(t *testing.T) {
 	type step func(r *Registration, now time.Time)
 	pass := func(stage string) step {
-		return func(r *Registration, now time.Time) { r.advance(stage, StageEvent{Source: "203.0.113.9"}, now) }
+		return func(r *Registration, now time.Time) { r.Advance(stage, StageEvent{Source: "203.0.113.9"}, now) }
 	}
 	fail := func(stage, code string) step {
-		return func(r *Registration, now time.Time) { r.fail(stage, Failure{Code: code}, now) }
+		return func(r *Registration, now time.Time) { r.Fail(stage, Failure{Code: code}, now) }
 	}
 	tests := []struct {
 		name    string
@@ -60,7 +60,7 @@ func TestRegistrationStages(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRegistration("r1", test.flavour, began)
+			r := New("r1", test.flavour, began)
 			for i, step := range test.steps {
 				step(r, began.Add(time.Duration(i)*time.Second))
 			}
@@ -72,8 +72,8 @@ func TestRegistrationStages(t *testing.T) {
 }
 
 func TestRegistrationKeepsFirstTimes(t *testing.T) {
-	r := newRegistration("r1", FlavourPull, began)
-	if !r.advance(StageContact, StageEvent{Source: "a"}, began) || r.advance(StageContact, StageEvent{Source: "b"}, began.Add(time.Hour)) {
+	r := New("r1", FlavourPull, began)
+	if !r.Advance(StageContact, StageEvent{Source: "a"}, began) || r.Advance(StageContact, StageEvent{Source: "b"}, began.Add(time.Hour)) {
 		t.Error("a repeated stage is not told from a new one")
 	}
 	if stage := r.Stages[1]; stage.Source != "a" || !stage.At.Equal(began) {
@@ -83,12 +83,12 @@ func TestRegistrationKeepsFirstTimes(t *testing.T) {
 
 func TestRegistrationFailureHasCauseAndFix(t *testing.T) {
 	for code := range advices {
-		r := newRegistration("r1", FlavourPull, began)
-		r.fail(StageToken, Failure{Code: code}, began)
+		r := New("r1", FlavourPull, began)
+		r.Fail(StageToken, Failure{Code: code}, began)
 		if stage := r.Stages[2]; stage.Cause == "" || stage.Fix == "" {
 			t.Errorf("%s has no cause or no fix: %+v", code, stage)
 		}
-		if r.fail(StageToken, Failure{Code: code}, began.Add(time.Second)) {
+		if r.Fail(StageToken, Failure{Code: code}, began.Add(time.Second)) {
 			t.Errorf("%s: the same failure again counts as a change", code)
 		}
 	}
@@ -108,18 +108,18 @@ func TestRegistrationExpires(t *testing.T) {
 		{"with an identity", StageIdentity, ends, false},
 	}
 	for _, test := range tests {
-		r := newRegistration("r1", FlavourPull, began)
+		r := New("r1", FlavourPull, began)
 		r.ExpiresAt = &ends
-		r.advance(test.passed, StageEvent{}, began)
-		if got := r.expire(test.at); got != test.want || got != (r.State == RegistrationExpired) {
+		r.Advance(test.passed, StageEvent{}, began)
+		if got := r.expire(test.at); got != test.want || got != (r.State == StateExpired) {
 			t.Errorf("%s: expired: %v, state %s", test.name, got, r.State)
 		}
 	}
 }
 
 func TestRegistrationTextsAreHarmless(t *testing.T) {
-	r := newRegistration("r1", FlavourPull, began)
-	r.advance(StageContact, StageEvent{Source: "\x1b]0;evil\x07a\nb", Detail: "\x1b[31mred\u202e"}, began)
+	r := New("r1", FlavourPull, began)
+	r.Advance(StageContact, StageEvent{Source: "\x1b]0;evil\x07a\nb", Detail: "\x1b[31mred\u202e"}, began)
 	if stage := r.Stages[1]; stage.Source != "a b" || stage.Detail != "red" {
 		t.Errorf("got %q and %q", stage.Source, stage.Detail)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import "muster.dev/muster/backend/token"
 
@@ -47,7 +47,7 @@ type Advice struct {
 	Code  string `json:"code"`
 	Cause string `json:"cause"`
 	Fix   string `json:"fix"`
-}
+} // @name cluster.Advice
 
 var advices = map[string]Advice{
 	CodeTokenUnknown:     {Cause: "The hub knows no token with this id: it was never made here, was revoked, or was cleaned away after it expired.", Fix: fixNewToken},

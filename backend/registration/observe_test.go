@@ -1,4 +1,4 @@
-package cluster_test
+package registration_test
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
@@ -38,13 +38,13 @@ type recorded struct {
 	lines []string
 }
 
-func (r *recorded) Advance(_ context.Context, m cluster.Match, stage string, e cluster.StageEvent) {
+func (r *recorded) Advance(_ context.Context, m registration.Match, stage string, e registration.StageEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, m.TokenID+" "+stage+" from "+e.Source)
 }
 
-func (r *recorded) Fail(_ context.Context, m cluster.Match, stage string, f cluster.Failure) {
+func (r *recorded) Fail(_ context.Context, m registration.Match, stage string, f registration.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, m.TokenID+" "+stage+" "+f.Code+" from "+f.Source)
@@ -81,7 +81,7 @@ func TestObserve(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			record := &recorded{}
-			handler := cluster.Observe(knownTokens{}, record)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler := registration.Observe(knownTokens{}, record)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Authorization") != test.header.Get("Authorization") {
 					t.Error("the request was changed")
 				}
@@ -110,7 +110,7 @@ func TestObserve(t *testing.T) {
 // TestObserveLimitsStrangers: guesses must not make the hub work without end.
 func TestObserveLimitsStrangers(t *testing.T) {
 	record := &recorded{}
-	handler := cluster.Observe(knownTokens{}, record)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	handler := registration.Observe(knownTokens{}, record)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	for range 1000 {
 		request := httptest.NewRequest(http.MethodPost, "/api", nil)
 		request.Header.Set("Authorization", "Bearer zzzzzz.0123456789abcdef")
@@ -125,7 +125,7 @@ func TestObserveLimitsStrangers(t *testing.T) {
 func TestObserveKeepsWriters(t *testing.T) {
 	for _, protocol2 := range []bool{false, true} {
 		var can []string
-		server := httptest.NewUnstartedServer(cluster.Observe(knownTokens{}, &recorded{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server := httptest.NewUnstartedServer(registration.Observe(knownTokens{}, &recorded{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			can = nil
 			if _, ok := w.(http.Flusher); ok {
 				can = append(can, "flush")
@@ -159,7 +159,7 @@ func TestObserveKeepsWriters(t *testing.T) {
 
 // TestObserveOfHijackedConnections: an upgraded connection has no status.
 func TestObserveOfHijackedConnections(t *testing.T) {
-	server := httptest.NewServer(cluster.Observe(knownTokens{}, &recorded{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(registration.Observe(knownTokens{}, &recorded{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"context"
@@ -18,14 +18,14 @@ func TestRegistrationStore(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		ctx, store := t.Context(), registrationStore{db}
 		ends := began.Add(time.Hour)
-		r := newRegistration("r1", FlavourPull, began)
+		r := New("r1", FlavourPull, began)
 		r.TokenID, r.ExpiresAt, r.Labels = "abcdef", &ends, map[string]string{"tier": "edge"}
-		r.Placement, r.Target = placement{Region: "eu", Zones: []string{"a"}}, memberTarget{Server: "https://a.example"}
-		r.advance(StageContact, StageEvent{Source: "203.0.113.9"}, began)
-		r.fail(StageToken, Failure{Code: CodeTokenSecret}, began)
+		r.Placement, r.Target = Placement{Region: "eu", Zones: []string{"a"}}, Target{Server: "https://a.example"}
+		r.Advance(StageContact, StageEvent{Source: "203.0.113.9"}, began)
+		r.Fail(StageToken, Failure{Code: CodeTokenSecret}, began)
 		save(t, ctx, store, r)
 		r.become(FlavourKarmadaAgent) // fewer stages than before
-		r.advance(StageCluster, StageEvent{}, began.Add(time.Minute))
+		r.Advance(StageCluster, StageEvent{}, began.Add(time.Minute))
 		r.note("second line", began)
 		save(t, ctx, store, r)
 		save(t, ctx, store, r) // and nothing new
@@ -54,15 +54,15 @@ func TestRegistrationStoreLists(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		ctx, store := t.Context(), registrationStore{db}
 		for i := range 25 {
-			r := newRegistration(fmt.Sprintf("r%02d", i), FlavourPush, began.Add(time.Duration(i/2)*time.Second))
+			r := New(fmt.Sprintf("r%02d", i), FlavourPush, began.Add(time.Duration(i/2)*time.Second))
 			r.ClusterName = fmt.Sprintf("c%d", i)
 			if i%5 == 0 {
-				r.end(RegistrationCancelled, r.CreatedAt)
+				r.End(StateCancelled, r.CreatedAt)
 			}
 			save(t, ctx, store, r)
 		}
 		var seen []string
-		var after registrationCursor
+		var after Cursor
 		for {
 			page, total, err := store.list(ctx, nil, after, 7)
 			if err != nil || total != 25 {
@@ -70,7 +70,7 @@ func TestRegistrationStoreLists(t *testing.T) {
 			}
 			for _, r := range page {
 				seen = append(seen, r.ID)
-				after = registrationCursor{CreatedAt: r.CreatedAt, ID: r.ID}
+				after = Cursor{CreatedAt: r.CreatedAt, ID: r.ID}
 			}
 			if len(page) < 7 {
 				break
@@ -79,7 +79,7 @@ func TestRegistrationStoreLists(t *testing.T) {
 		if len(seen) != 25 || seen[0] != "r24" || seen[24] != "r00" {
 			t.Errorf("pages show %v", seen)
 		}
-		cancelled, total, err := store.list(ctx, []string{"cancelled"}, registrationCursor{}, 50)
+		cancelled, total, err := store.list(ctx, []string{"cancelled"}, Cursor{}, 50)
 		if err != nil || total != 5 || len(cancelled) != 5 {
 			t.Errorf("%d of %d cancelled, %v", len(cancelled), total, err)
 		}
@@ -95,7 +95,7 @@ func TestRegistrationStoreLists(t *testing.T) {
 		if err := store.prune(ctx, began.Add(5*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if _, total, err = store.list(ctx, nil, registrationCursor{}, 1); err != nil || total != 23 {
+		if _, total, err = store.list(ctx, nil, Cursor{}, 1); err != nil || total != 23 {
 			t.Errorf("%d after pruning, %v", total, err) // r00 and r05 were at rest
 		}
 		if err := store.remove(ctx, "r24"); err != nil {
@@ -127,7 +127,7 @@ func TestRowsAreTheColumns(t *testing.T) {
 
 func TestLogIsBounded(t *testing.T) {
 	ctx, store := t.Context(), registrationStore{databasetest.Open(t)}
-	r := newRegistration("r1", FlavourPush, began)
+	r := New("r1", FlavourPush, began)
 	for i := range 3 * maxLog {
 		r.note(fmt.Sprint("line ", i), began)
 		if i%50 == 0 {

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"context"
@@ -26,16 +26,16 @@ type registrationRow struct {
 	CreatedAt   time.Time `gorm:"autoCreateTime:false"`
 	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 	Labels      string    // JSON object
-	Options     string    // JSON of registrationOptions
+	Options     string    // JSON of storedOptions
 }
 
 // TableName implements gorm's Tabler.
 func (registrationRow) TableName() string { return "registrations" }
 
-// registrationOptions is what no query looks at.
-type registrationOptions struct {
-	placement
-	memberTarget
+// storedOptions is what no query looks at.
+type storedOptions struct {
+	Placement
+	Target
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Stamped   bool       `json:"stamped,omitempty"`
 }
@@ -108,7 +108,7 @@ func rowsOf(r *Registration) (registrationRow, []stageRow, []logRow, error) {
 	if err != nil {
 		return registrationRow{}, nil, nil, fmt.Errorf("encode labels of registration %s: %w", r.ID, err)
 	}
-	options, err := json.Marshal(registrationOptions{placement: r.Placement, memberTarget: r.Target, ExpiresAt: r.ExpiresAt, Stamped: r.stamped})
+	options, err := json.Marshal(storedOptions{Placement: r.Placement, Target: r.Target, ExpiresAt: r.ExpiresAt, Stamped: r.Stamped})
 	if err != nil {
 		return registrationRow{}, nil, nil, fmt.Errorf("encode options of registration %s: %w", r.ID, err)
 	}
@@ -133,15 +133,15 @@ func rowsOf(r *Registration) (registrationRow, []stageRow, []logRow, error) {
 }
 
 func (row registrationRow) registration() (*Registration, error) {
-	var options registrationOptions
+	var options storedOptions
 	var labels map[string]string
 	if err := errors.Join(json.Unmarshal([]byte(row.Options), &options), json.Unmarshal([]byte(row.Labels), &labels)); err != nil {
 		return nil, fmt.Errorf("decode registration %s: %w", row.ID, err)
 	}
 	return &Registration{
-		ID: row.ID, Flavour: Flavour(row.Flavour), ClusterName: row.ClusterName, TokenID: row.TokenID, State: RegistrationState(row.State),
+		ID: row.ID, Flavour: Flavour(row.Flavour), ClusterName: row.ClusterName, TokenID: row.TokenID, State: State(row.State),
 		CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: options.ExpiresAt,
-		Labels: labels, Placement: options.placement, Target: options.memberTarget, stamped: options.Stamped,
+		Labels: labels, Placement: options.Placement, Target: options.Target, Stamped: options.Stamped,
 	}, nil
 }
 
@@ -207,15 +207,15 @@ func (s registrationStore) complete(ctx context.Context, rows []registrationRow)
 	return registrations, nil
 }
 
-// registrationCursor is where the next page begins: after this row.
-type registrationCursor struct {
+// Cursor is where the next page begins: after this row.
+type Cursor struct {
 	CreatedAt time.Time `json:"createdAt"`
 	ID        string    `json:"id"`
 }
 
 // list returns up to limit registrations in these states (none: all), newest
 // first, after a cursor, and how many there are in all.
-func (s registrationStore) list(ctx context.Context, states []string, after registrationCursor, limit int) ([]*Registration, int, error) {
+func (s registrationStore) list(ctx context.Context, states []string, after Cursor, limit int) ([]*Registration, int, error) {
 	query := func() *gorm.DB {
 		db := s.db.For(ctx).Model(&registrationRow{})
 		if len(states) > 0 {
@@ -243,7 +243,7 @@ func (s registrationStore) list(ctx context.Context, states []string, after regi
 func (s registrationStore) open(ctx context.Context) ([]*Registration, error) {
 	var ids []string
 	err := s.db.For(ctx).Model(&registrationRow{}).
-		Where("state IN ?", []string{string(RegistrationWaiting), string(RegistrationRunning), string(RegistrationFailed)}).
+		Where("state IN ?", []string{string(StateWaiting), string(StateRunning), string(StateFailed)}).
 		Order("created_at").Pluck("id", &ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("list open registrations: %w", err)
@@ -271,7 +271,7 @@ func (s registrationStore) known(ctx context.Context, cluster string, since time
 
 // prune forgets registrations that have been at rest since before a time.
 func (s registrationStore) prune(ctx context.Context, before time.Time) error {
-	err := s.db.For(ctx).Where("updated_at < ? AND state <> ? AND state <> ?", before, string(RegistrationWaiting), string(RegistrationRunning)).
+	err := s.db.For(ctx).Where("updated_at < ? AND state <> ? AND state <> ?", before, string(StateWaiting), string(StateRunning)).
 		Delete(&registrationRow{}).Error
 	if err != nil {
 		return fmt.Errorf("prune registrations: %w", err)

@@ -1,4 +1,4 @@
-package cluster
+package registration
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
 	"muster.dev/muster/backend/agentapi"
-	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/token"
 )
@@ -38,8 +37,7 @@ const (
 // before any controller could see them: an agent reads cluster-info (stage
 // contact), and a join token is accepted or refused (stage token). It wraps the
 // whole handler chain, authentication included, and changes neither requests nor
-// answers. It never looks at the secret half of a token. For the Authorizer it
-// notes when an agent's certificate was issued, which nobody else passes on.
+// answers. It never looks at the secret half of a token.
 func Observe(tokens TokenReader, r StageRecorder) func(http.Handler) http.Handler {
 	o := &observer{tokens: tokens, stages: r, limit: rate.NewLimiter(observedPerSecond, observedBurst)}
 	return func(next http.Handler) http.Handler {
@@ -54,9 +52,6 @@ type observer struct {
 }
 
 func (o *observer) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && strings.HasPrefix(r.TLS.PeerCertificates[0].Subject.CommonName, apis.AgentUserPrefix) {
-		r = r.WithContext(withIssue(r.Context(), r.TLS.PeerCertificates[0]))
-	}
 	source, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		source = r.RemoteAddr

@@ -1,9 +1,10 @@
-package cluster
+package registration
 
 import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,9 +15,9 @@ import (
 	"muster.dev/muster/backend/live"
 )
 
-// RegistrationTopic carries the live rows of all registrations, and below it,
+// Topic carries the live rows of all registrations, and below it,
 // with a slash and the id, those of one with its log. Viewers may read them.
-const RegistrationTopic = "registrations"
+const Topic = "registrations"
 
 const (
 	// eventQueue bounds the stage events that wait to be stored. The callers are
@@ -41,8 +42,8 @@ type Publisher interface {
 	Wanted(topic string) bool
 }
 
-// RegistrationOptions are what Registrations works with.
-type RegistrationOptions struct {
+// Options are what Registrations works with.
+type Options struct {
 	DB   *database.DB
 	Live Publisher
 	// Tokens tells the owner and end of a token that is seen without a record.
@@ -54,10 +55,10 @@ type RegistrationOptions struct {
 	Now func() time.Time
 }
 
-// Registrations keeps the staged record of each cluster's joining in SQL, so
+// Records keeps the staged record of each cluster's joining in SQL, so
 // that it survives reload and restart. Open ones are held in memory as well:
 // most events are about none of them and cost no query.
-type Registrations struct {
+type Records struct {
 	store    registrationStore
 	live     Publisher
 	tokens   TokenReader
@@ -71,19 +72,19 @@ type Registrations struct {
 	open map[string]*Registration
 }
 
-// NewRegistrations returns an empty Registrations; Start loads what is stored.
-func NewRegistrations(options RegistrationOptions) *Registrations {
+// NewRecords returns an empty Registrations; Start loads what is stored.
+func NewRecords(options Options) *Records {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Registrations{
+	return &Records{
 		store: registrationStore{options.DB}, live: options.Live, tokens: options.Tokens, appeared: options.Appeared, now: options.Now,
 		events: make(chan func(context.Context), eventQueue), loaded: make(chan struct{}), open: map[string]*Registration{},
 	}
 }
 
 // Start loads the open registrations, then applies events until ctx ends.
-func (r *Registrations) Start(ctx context.Context) error {
+func (r *Records) Start(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
@@ -107,7 +108,20 @@ func (r *Registrations) Start(ctx context.Context) error {
 	}
 }
 
-func (r *Registrations) load(ctx context.Context) error {
+// OnAppeared sets Options.Appeared, for one who is made after this; it belongs
+// before Start.
+func (r *Records) OnAppeared(appeared func(ctx context.Context, cluster string, labels map[string]string) error) {
+	r.appeared = appeared
+}
+
+// Loaded is closed when Start has loaded what is stored.
+func (r *Records) Loaded() <-chan struct{} { return r.loaded }
+
+// Interrupted are the push joins that were at work when the hub stopped; they
+// are known once Loaded is closed.
+func (r *Records) Interrupted() []Registration { return r.resumed }
+
+func (r *Records) load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	open, err := r.store.open(ctx)
@@ -116,7 +130,7 @@ func (r *Registrations) load(ctx context.Context) error {
 	}
 	for _, registration := range open {
 		r.open[registration.ID] = registration
-		if registration.Flavour == FlavourPush && registration.State != RegistrationFailed && !registration.arrived() {
+		if registration.Flavour == FlavourPush && registration.State != StateFailed && !registration.Arrived() {
 			r.resumed = append(r.resumed, registration.detail())
 		}
 	}
@@ -125,7 +139,7 @@ func (r *Registrations) load(ctx context.Context) error {
 
 // enqueue hands an event to Start. If the hub is that far behind, the event is
 // lost; what comes later in the same registration implies it.
-func (r *Registrations) enqueue(apply func(ctx context.Context)) {
+func (r *Records) enqueue(apply func(ctx context.Context)) {
 	select {
 	case r.events <- apply:
 	default:
@@ -134,12 +148,12 @@ func (r *Registrations) enqueue(apply func(ctx context.Context)) {
 }
 
 // Advance notes that a stage was passed. It does not block.
-func (r *Registrations) Advance(_ context.Context, m Match, stage string, e StageEvent) {
+func (r *Records) Advance(_ context.Context, m Match, stage string, e StageEvent) {
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		registration := r.match(ctx, m, stage)
-		if registration == nil || !registration.advance(stage, e, r.now()) {
+		if registration == nil || !registration.Advance(stage, e, r.now()) {
 			return
 		}
 		r.absorb(ctx, registration)
@@ -148,7 +162,7 @@ func (r *Registrations) Advance(_ context.Context, m Match, stage string, e Stag
 }
 
 // Fail notes that a stage was not passed, and why. It does not block.
-func (r *Registrations) Fail(_ context.Context, m Match, stage string, f Failure) {
+func (r *Records) Fail(_ context.Context, m Match, stage string, f Failure) {
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -157,27 +171,27 @@ func (r *Registrations) Fail(_ context.Context, m Match, stage string, f Failure
 			return
 		}
 		before := len(registration.Log)
-		if registration.fail(stage, f, r.now()) || len(registration.Log) > before {
+		if registration.Fail(stage, f, r.now()) || len(registration.Log) > before {
 			r.keep(ctx, registration)
 		}
 	})
 }
 
-// failCurrent notes that the stage a registration is at was not passed. It does
+// FailCurrent notes that the stage a registration is at was not passed. It does
 // not block.
-func (r *Registrations) failCurrent(_ context.Context, id string, f Failure) {
+func (r *Records) FailCurrent(_ context.Context, id string, f Failure) {
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if registration := r.open[id]; registration != nil {
-			registration.fail(registration.running(), f, r.now())
+			registration.Fail(registration.Current(), f, r.now())
 			r.keep(ctx, registration)
 		}
 	})
 }
 
 // Note adds a line to a registration's log. It does not block.
-func (r *Registrations) Note(id, line string) {
+func (r *Records) Note(id, line string) {
 	at := r.now()
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
@@ -191,7 +205,7 @@ func (r *Registrations) Note(id, line string) {
 
 // match finds the open registration an event is about, and makes one if a
 // conversation begins that has none. Nil: there is nothing to note. r.mu is held.
-func (r *Registrations) match(ctx context.Context, m Match, stage string) *Registration {
+func (r *Records) match(ctx context.Context, m Match, stage string) *Registration {
 	if m.ID != "" {
 		return r.open[m.ID]
 	}
@@ -215,7 +229,7 @@ func (r *Registrations) match(ctx context.Context, m Match, stage string) *Regis
 	return r.begin(ctx, m, stage)
 }
 
-func (r *Registrations) newest(fits func(*Registration) bool) *Registration {
+func (r *Records) newest(fits func(*Registration) bool) *Registration {
 	var found *Registration
 	for _, candidate := range r.open {
 		if fits(candidate) && (found == nil || candidate.CreatedAt.After(found.CreatedAt)) {
@@ -228,7 +242,7 @@ func (r *Registrations) newest(fits func(*Registration) bool) *Registration {
 // begin makes the record of a registration with a token that was not made for
 // one, such as one of the command line's. Only the first stages begin one, and
 // only tokens that exist: strangers cannot fill the table.
-func (r *Registrations) begin(ctx context.Context, m Match, stage string) *Registration {
+func (r *Records) begin(ctx context.Context, m Match, stage string) *Registration {
 	if stage != StageContact && stage != StageToken && stage != StageApproved || len(r.open) >= maxOpen || r.tokens == nil {
 		return nil
 	}
@@ -236,23 +250,24 @@ func (r *Registrations) begin(ctx context.Context, m Match, stage string) *Regis
 	if err != nil {
 		return nil
 	}
-	made := newRegistration(newRegistrationID(), FlavourPull, r.now())
+	made := New(NewID(), FlavourPull, r.now())
 	made.TokenID, made.ClusterName, made.ExpiresAt, made.CreatedBy = m.TokenID, m.Cluster, known.ExpiresAt, known.CreatedBy
 	if made.ClusterName == "" {
 		made.ClusterName = known.ClusterName
 	}
-	made.advance(StageCommand, StageEvent{}, known.CreatedAt)
+	made.Advance(StageCommand, StageEvent{}, known.CreatedAt)
 	r.open[made.ID] = made
 	return made
 }
 
-func newRegistrationID() string { return strings.ToLower(rand.Text()[:16]) }
+// NewID is an id that no other registration has.
+func NewID() string { return strings.ToLower(rand.Text()[:16]) }
 
 // absorb drops the nameless record that a client's first contact began, once
 // its name leads to a record that was there before.
-func (r *Registrations) absorb(ctx context.Context, registration *Registration) {
+func (r *Records) absorb(ctx context.Context, registration *Registration) {
 	for id, other := range r.open {
-		if other == registration || other.TokenID == "" || other.TokenID != registration.TokenID || other.ClusterName != "" || other.passed(StageToken) || other.CreatedBy != "" {
+		if other == registration || other.TokenID == "" || other.TokenID != registration.TokenID || other.ClusterName != "" || other.Passed(StageToken) || other.CreatedBy != "" {
 			continue
 		}
 		if err := r.store.remove(ctx, id); err != nil {
@@ -260,29 +275,29 @@ func (r *Registrations) absorb(ctx context.Context, registration *Registration) 
 			return
 		}
 		delete(r.open, id)
-		r.live.Publish(RegistrationTopic, live.Event{Op: live.OpDelete, Key: id})
+		r.live.Publish(Topic, live.Event{Op: live.OpDelete, Key: id})
 	}
 }
 
 // keep stores and publishes a registration. A failure to store is logged; the
 // next event stores all of it again. r.mu is held.
-func (r *Registrations) keep(ctx context.Context, registration *Registration) {
+func (r *Records) keep(ctx context.Context, registration *Registration) {
 	labelled := r.stamp(ctx, registration)
 	if err := r.store.save(ctx, registration); err != nil && ctx.Err() == nil {
 		slog.Error("registration could not be stored", "cluster", registration.ClusterName, "error", err)
 	}
 	r.publish(registration)
-	if registration.final() && labelled {
+	if registration.Final() && labelled {
 		delete(r.open, registration.ID)
 	}
 }
 
-func (r *Registrations) publish(registration *Registration) {
-	r.live.Publish(RegistrationTopic, live.Event{Op: live.OpUpsert, Key: registration.ID, Row: registration.row()})
-	r.live.Publish(RegistrationTopic+"/"+registration.ID, live.Event{Op: live.OpUpsert, Key: registration.ID, Row: registration.detail()})
+func (r *Records) publish(registration *Registration) {
+	r.live.Publish(Topic, live.Event{Op: live.OpUpsert, Key: registration.ID, Row: registration.row()})
+	r.live.Publish(Topic+"/"+registration.ID, live.Event{Op: live.OpUpsert, Key: registration.ID, Row: registration.detail()})
 }
 
-func (r *Registrations) expire(ctx context.Context) {
+func (r *Records) expire(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, registration := range r.open {
@@ -294,28 +309,28 @@ func (r *Registrations) expire(ctx context.Context) {
 
 // TokenRevoked notes that a token is gone. A registration that still needs it
 // fails, or expires if the token had come to its end.
-func (r *Registrations) TokenRevoked(_ context.Context, id string) {
+func (r *Records) TokenRevoked(_ context.Context, id string) {
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, registration := range r.open {
-			if registration.TokenID != id || registration.ending || registration.passed(StageIdentity) {
+			if registration.TokenID != id || registration.ending || registration.Passed(StageIdentity) {
 				continue
 			}
 			stage := StageToken
-			if registration.passed(StageToken) {
-				stage = registration.running()
+			if registration.Passed(StageToken) {
+				stage = registration.Current()
 			}
 			failure := Failure{Code: CodeTokenUnknown, Cause: "The token was revoked before the cluster had joined."}
-			if registration.expire(r.now()) || registration.fail(stage, failure, r.now()) {
+			if registration.expire(r.now()) || registration.Fail(stage, failure, r.now()) {
 				r.keep(ctx, registration)
 			}
 		}
 	})
 }
 
-// add stores a registration that a user begins.
-func (r *Registrations) add(ctx context.Context, registration *Registration) (Registration, error) {
+// Add stores a registration that a user begins.
+func (r *Records) Add(ctx context.Context, registration *Registration) (Registration, error) {
 	select {
 	case <-r.loaded:
 	default:
@@ -331,9 +346,9 @@ func (r *Registrations) add(ctx context.Context, registration *Registration) (Re
 	return registration.detail(), nil
 }
 
-// change changes an open registration and stores it. It fails with fault.NotFound
+// Change changes an open registration and stores it. It fails with fault.NotFound
 // or, if the registration is final, with fault.Conflict.
-func (r *Registrations) change(ctx context.Context, id string, fn func(*Registration)) (Registration, error) {
+func (r *Records) Change(ctx context.Context, id string, fn func(*Registration)) (Registration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	registration := r.open[id]
@@ -349,8 +364,8 @@ func (r *Registrations) change(ctx context.Context, id string, fn func(*Registra
 	return registration.detail(), nil
 }
 
-// ending notes whether an open registration is being cancelled.
-func (r *Registrations) ending(id string, is bool) {
+// Ending notes whether an open registration is being cancelled.
+func (r *Records) Ending(id string, is bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if registration := r.open[id]; registration != nil {
@@ -358,8 +373,8 @@ func (r *Registrations) ending(id string, is bool) {
 	}
 }
 
-// get returns one registration with its log.
-func (r *Registrations) get(ctx context.Context, id string) (Registration, error) {
+// Get returns one registration with its log.
+func (r *Records) Get(ctx context.Context, id string) (Registration, error) {
 	r.mu.Lock()
 	if registration := r.open[id]; registration != nil {
 		defer r.mu.Unlock()
@@ -373,9 +388,39 @@ func (r *Registrations) get(ctx context.Context, id string) (Registration, error
 	return registration.detail(), nil
 }
 
+// Page is one page of registrations.
+type Page struct {
+	Rows  []Registration
+	Next  *Cursor
+	Total int
+}
+
+// List returns registrations in these states (none: all), newest first.
+func (r *Records) List(ctx context.Context, states []string, after Cursor, limit int) (Page, error) {
+	all := []State{StateWaiting, StateRunning, StateReady, StateFailed, StateCancelled, StateExpired}
+	for _, state := range states {
+		if !slices.Contains(all, State(state)) {
+			return Page{}, fault.Invalid("there is no state %q", state).WithField("state", "use waiting, running, ready, failed, cancelled or expired")
+		}
+	}
+	found, total, err := r.store.list(ctx, states, after, limit+1)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Rows: make([]Registration, 0, len(found)), Total: total}
+	for _, registration := range found[:min(limit, len(found))] {
+		page.Rows = append(page.Rows, registration.row())
+	}
+	if len(found) > limit {
+		last := found[limit-1]
+		page.Next = &Cursor{CreatedAt: last.CreatedAt, ID: last.ID}
+	}
+	return page, nil
+}
+
 // ClusterChanged notes what the appearance and the status of a Cluster say about
 // its registration. It is called for each event of an informer and does not block.
-func (r *Registrations) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
+func (r *Records) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
 	seen := observe(cluster)
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
@@ -392,7 +437,7 @@ func (r *Registrations) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
 			return
 		}
 		changed = registration.observed(seen, r.now()) || changed
-		if changed || !registration.stamped && len(registration.Labels) > 0 {
+		if changed || !registration.Stamped && len(registration.Labels) > 0 {
 			r.keep(ctx, registration)
 		}
 	})
@@ -400,7 +445,7 @@ func (r *Registrations) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
 
 // beginSeen makes the record of a cluster that appeared without one: joined from
 // a command line, by either client.
-func (r *Registrations) beginSeen(ctx context.Context, seen sighting) *Registration {
+func (r *Records) beginSeen(ctx context.Context, seen sighting) *Registration {
 	now := r.now()
 	if seen.ready || now.Sub(seen.createdAt) > freshCluster || len(r.open) >= maxOpen {
 		return nil
@@ -409,23 +454,23 @@ func (r *Registrations) beginSeen(ctx context.Context, seen sighting) *Registrat
 	if err != nil || known {
 		return nil
 	}
-	made := newRegistration(newRegistrationID(), seen.flavour(), now)
+	made := New(NewID(), seen.flavour(), now)
 	made.ClusterName = seen.name
 	r.open[made.ID] = made
-	made.advance(StageCluster, StageEvent{Detail: "joined from a command line"}, seen.createdAt)
+	made.Advance(StageCluster, StageEvent{Detail: "joined from a command line"}, seen.createdAt)
 	return made
 }
 
 // stamp puts the wizard's labels on the Cluster, once it is there. It reports
 // whether there is nothing left to do; if not, the next event tries again.
-func (r *Registrations) stamp(ctx context.Context, registration *Registration) bool {
-	if registration.stamped || len(registration.Labels) == 0 || r.appeared == nil || !registration.arrived() {
+func (r *Records) stamp(ctx context.Context, registration *Registration) bool {
+	if registration.Stamped || len(registration.Labels) == 0 || r.appeared == nil || !registration.Arrived() {
 		return true
 	}
 	if err := r.appeared(ctx, registration.ClusterName, registration.Labels); err != nil {
 		slog.Warn("labels of a registration could not be put on its cluster", "cluster", registration.ClusterName, "error", err)
 		return false
 	}
-	registration.stamped = true
+	registration.Stamped = true
 	return true
 }
