@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +32,8 @@ import (
 // environment: MUSTER_BENCH_OBJECTS (1000), MUSTER_BENCH_MEMBERS (2, fake ones),
 // MUSTER_BENCH_FANOUT (100 members), MUSTER_BENCH_ROUNDS (30), MUSTER_BENCH_SINGLES
 // (60 objects, one a second), MUSTER_BENCH_IDLE (60 seconds). With
-// MUSTER_BENCH_WRITES=1 the hub's writes are also listed by resource, which slows
-// the hub down.
+// MUSTER_BENCH_WRITES=1 the hub's writes are also listed by resource, and with
+// MUSTER_BENCH_PROFILE=DIR profiles of the hub are put there; both slow it down.
 
 // size is a number of the environment, or the usual one.
 func size(b *testing.B, variable string, usual int) int {
@@ -161,6 +163,30 @@ func (h *hub) listWrites(b *testing.B) func(what string) {
 	return func(what string) { b.Logf("%s: %s", what, writes.Take()) }
 }
 
+// profile begins a CPU profile of the hub if the environment asks for it. The
+// returned call waits for its end and adds one of the memory.
+func (h *hub) profile(b *testing.B) func() {
+	b.Helper()
+	dir := os.Getenv("MUSTER_BENCH_PROFILE")
+	if dir == "" {
+		return func() {}
+	}
+	fetch := func(kind, query string) error {
+		data, err := h.client.Discovery().RESTClient().Get().RequestURI("/debug/pprof/" + kind + query).DoRaw(b.Context())
+		if err != nil {
+			return fmt.Errorf("profile the hub: %w", err)
+		}
+		return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(b.Name(), "/", "-")+"."+kind), data, 0o600)
+	}
+	var cpu errgroup.Group
+	cpu.Go(func() error { return fetch("profile", "?seconds=30") })
+	return func() {
+		if err := errors.Join(cpu.Wait(), fetch("heap", "")); err != nil {
+			b.Error(err)
+		}
+	}
+}
+
 func (h *hub) config(b *testing.B) *rest.Config {
 	b.Helper()
 	config, err := h.Config()
@@ -211,6 +237,7 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 	}
 	memory, cpu := memoryMB(b, h.PID(), "VmRSS:"), cpuSeconds(b, h.PID())
 
+	profiled := h.profile(b)
 	begin := time.Now()
 	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(creators)
@@ -231,6 +258,7 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 	after := h.awaitQuiet(b)
 	_, workWrites := acks.Count()
 	written("writes")
+	profiled()
 
 	return bulk{
 		objects: objects, deliveries: deliveries, writes: after - before, workWrites: int64(workWrites), created: created, took: last.Sub(begin),
