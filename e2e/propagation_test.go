@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
@@ -79,23 +79,25 @@ func (f *fleet) awaitDeployments(t testing.TB, name, what string, fits func(clus
 	}
 }
 
-// report plays the member's deployment controller and kubelets: these members
-// have none.
-func report(t testing.TB, m *controlplanetest.Member, name string, ready int32) {
+// runPods plays the kubelet, which these members do not have: it says of a
+// Deployment's pods that they run.
+func runPods(t testing.TB, m *controlplanetest.Member, name string) {
 	t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		d := memberDeployment(t, m, name)
-		want := *d.Spec.Replicas
-		d.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: d.Generation, Replicas: want, UpdatedReplicas: want,
-			ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: want - ready,
+	eventually(t, "pods of "+name+" in "+m.Name, func(ctx context.Context) bool {
+		pods, err := m.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+		if err != nil || len(pods.Items) == 0 {
+			return false
 		}
-		_, err := m.Client.AppsV1().Deployments("default").UpdateStatus(t.Context(), d, metav1.UpdateOptions{})
-		return err
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			if _, err := m.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+				return false
+			}
+		}
+		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // awaitTable waits until kubectl get deployment prints READY UP-TO-DATE AVAILABLE.
@@ -161,12 +163,11 @@ func TestWalkthrough(t *testing.T) {
 func (f *fleet) walk(t *testing.T, name string) {
 	f.awaitDeployments(t, name, "there", func(_ string, d *appsv1.Deployment) bool { return d != nil && *d.Spec.Replicas == 1 })
 	for _, m := range f.members() {
-		report(t, m, name, 0)
 		awaitTable(t, m.Kubeconfig, name, "0/1 1 0")
 	}
 	awaitTable(t, f.Kubeconfig, name, "0/1 2 0")
 	for _, m := range f.members() {
-		report(t, m, name, 1)
+		runPods(t, m, name)
 		awaitTable(t, m.Kubeconfig, name, "1/1 1 1")
 	}
 	awaitTable(t, f.Kubeconfig, name, "2/1 2 2")
