@@ -107,6 +107,9 @@ func (a *Admission) rule(attributes admission.Attributes) rules {
 	return rules{}
 }
 
+// protected is how clients of the field, and its test suite, recognise the refusal.
+const protected = "This resource is protected"
+
 // refuseProtected refuses to delete an object of any kind that is labelled as protected, whoever asks.
 func refuseProtected(attributes admission.Attributes) error {
 	if attributes.GetSubresource() != "" || attributes.GetOldObject() == nil {
@@ -116,7 +119,7 @@ func refuseProtected(attributes admission.Attributes) error {
 	if err != nil || object.GetLabels()[apis.DeletionProtectedLabel] != apis.DeletionProtectedAlways {
 		return nil
 	}
-	return admission.NewForbidden(attributes, fmt.Errorf("the object is protected: remove the label %s to delete it", apis.DeletionProtectedLabel))
+	return admission.NewForbidden(attributes, fmt.Errorf("%s: remove the label %s to delete it", protected, apis.DeletionProtectedLabel))
 }
 
 // identify gives a created object a permanent id, unless it has one.
