@@ -14,9 +14,9 @@ import (
 
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/database"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/migrations"
@@ -36,8 +36,8 @@ type App struct {
 	access *access.Service
 
 	// What the control plane asks before there is a control plane to answer from.
-	authorizer *cluster.Authorizer
-	admission  *cluster.Admission
+	authorizer *identity.Authorizer
+	admission  *identity.Admission
 	policies   *policy.Admission
 	hub        atomic.Pointer[hub]
 
@@ -52,7 +52,7 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 	startLogging(logs, config.LogLevel)
 	a := &App{
 		config: config, live: newLive(), serving: make(chan struct{}),
-		authorizer: cluster.NewAuthorizer(), admission: cluster.NewAdmission(), policies: policy.NewAdmission(),
+		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(),
 	}
 	if err := config.prepareDataDir(); err != nil {
 		return nil, err

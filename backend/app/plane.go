@@ -7,8 +7,8 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/audit"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/deploy"
@@ -35,5 +35,5 @@ func (a *App) planeOptions() controlplane.Options {
 // observe sees what agents do before any controller could: what of it belongs to
 // the record of a registration, and when their certificates were issued.
 func (a *App) observe(next http.Handler) http.Handler {
-	return cluster.NoteIssue(registration.Observe(lateTokens{a}, lateStages{a})(next))
+	return identity.NoteIssue(registration.Observe(lateTokens{a}, lateStages{a})(next))
 }

@@ -26,15 +26,3 @@ const (
 	EventTaintCluster               = "TaintClusterSucceed"
 	EventTaintClusterFailed         = "TaintClusterFailed"
 )
-
-// Marks of ours on hub objects.
-const (
-	// AnnotationPreparedFor on an execution namespace says that it was made for a
-	// registration whose Cluster did not exist yet. If none comes within an hour,
-	// the namespace is removed again.
-	AnnotationPreparedFor = "muster.dev/prepared-for"
-	// AnnotationWaiting on a certificate request says why it was not approved.
-	AnnotationWaiting = "muster.dev/waiting"
-	// AnnotationEventOf on an Event names the cluster whose agent wrote it.
-	AnnotationEventOf = "muster.dev/event-of"
-)

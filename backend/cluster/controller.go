@@ -27,6 +27,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 )
@@ -50,7 +51,7 @@ type Reconciler struct {
 	live     client.Reader
 	purger   Purger
 	presence Presence
-	revoked  *Revocations
+	revoked  *identity.Revocations
 	events   events.EventRecorder
 	clock    clock.PassiveClock
 
@@ -79,7 +80,7 @@ type ReconcilerDeps struct {
 	// Presence tells whether a member can still be cleaned.
 	Presence Presence
 	// Revocations remember removed clusters.
-	Revocations *Revocations
+	Revocations *identity.Revocations
 	// Clock is the real one unless a test says otherwise.
 	Clock clock.PassiveClock
 }
@@ -220,7 +221,7 @@ func readinessTaints(current []corev1.Taint, ready *metav1.Condition, now metav1
 	return taints
 }
 
-// ensureSpace makes the execution namespace and, for an unmodified agent, the
+// identity.EnsureSpace makes the execution namespace and, for an unmodified agent, the
 // roles that go with it. A namespace left by an earlier Cluster of the name goes
 // first.
 func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -230,7 +231,7 @@ func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, er
 	switch {
 	case apierrors.IsNotFound(err):
 		// A namespace with roles beside it is marked until those are made.
-		if err := ensureSpace(ctx, r.hub, name, registration.HasForeignAgent(s.stored)); err != nil {
+		if err := identity.EnsureSpace(ctx, r.hub, name, registration.HasForeignAgent(s.stored)); err != nil {
 			r.events.Eventf(s.stored, nil, corev1.EventTypeWarning, EventCreateExecutionSpaceFailed, "Create", "the execution namespace could not be made")
 			return ctrl.Result{}, err
 		}
@@ -241,16 +242,16 @@ func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, er
 	case space.DeletionTimestamp != nil:
 		_, err := r.emptySpace(ctx, name, nil)
 		return ctrl.Result{RequeueAfter: recheckRemoval}, err
-	case space.Annotations[AnnotationPreparedFor] == "" && space.Labels[apis.SystemLabel] == apis.LabelTrue:
+	case space.Annotations[identity.AnnotationPreparedFor] == "" && space.Labels[apis.SystemLabel] == apis.LabelTrue:
 		return ctrl.Result{}, nil
 	}
 	if registration.HasForeignAgent(s.stored) {
-		if err := ensureAccess(ctx, r.hub, r.live, name, s.stored); err != nil {
+		if err := identity.EnsureAccess(ctx, r.hub, r.live, name, s.stored); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	adopted := space.DeepCopy()
-	delete(adopted.Annotations, AnnotationPreparedFor)
+	delete(adopted.Annotations, identity.AnnotationPreparedFor)
 	metav1.SetMetaDataLabel(&adopted.ObjectMeta, apis.SystemLabel, apis.LabelTrue)
 	return ctrl.Result{}, kube.Patch(ctx, r.hub, &space, adopted)
 }

@@ -11,29 +11,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/registration"
 )
-
-// CredentialSecret names the hub Secret with a cluster's token and CA.
-func CredentialSecret(cluster string) string { return cluster }
-
-// ImpersonatorSecret names the hub Secret with the proxy's token.
-func ImpersonatorSecret(cluster string) string { return cluster + "-impersonator" }
 
 // hubSecrets are the two Secrets of contract section 3.2. They have no type, so
 // that they are Opaque, as compatible clients make them.
 func (j *join) hubSecrets() []*corev1.Secret {
 	proxy := &corev1.Secret{
-		ObjectMeta: systemMeta(j.Namespace, ImpersonatorSecret(j.Name)),
+		ObjectMeta: identity.SystemMeta(j.Namespace, identity.ImpersonatorSecret(j.Name)),
 		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(j.proxy.token)},
 	}
 	access := &corev1.Secret{
-		ObjectMeta: systemMeta(j.Namespace, CredentialSecret(j.Name)),
+		ObjectMeta: identity.SystemMeta(j.Namespace, identity.CredentialSecret(j.Name)),
 		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(j.hub.token)},
 	}
 	if len(j.hub.ca) > 0 {
@@ -70,7 +64,7 @@ func (j *join) ensureHubNamespace(ctx context.Context) error {
 	if !apierrors.IsNotFound(err) {
 		return hubFault("read namespace "+j.Namespace, err)
 	}
-	namespace = corev1.Namespace{ObjectMeta: systemMeta("", j.Namespace)}
+	namespace = corev1.Namespace{ObjectMeta: identity.SystemMeta("", j.Namespace)}
 	if err := j.Hub.Create(ctx, &namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return hubFault("create namespace "+j.Namespace, err)
 	}
@@ -145,8 +139,8 @@ func (j *join) cluster() *clusterv1alpha1.Cluster {
 			ID:                          j.id,
 			SyncMode:                    clusterv1alpha1.Push,
 			APIEndpoint:                 strings.TrimRight(endpoint, "/"),
-			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.Namespace, Name: CredentialSecret(j.Name)},
-			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.Namespace, Name: ImpersonatorSecret(j.Name)},
+			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: j.Namespace, Name: identity.CredentialSecret(j.Name)},
+			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: j.Namespace, Name: identity.ImpersonatorSecret(j.Name)},
 			InsecureSkipTLSVerification: j.Member.Insecure,
 			Provider:                    j.Provider,
 			Region:                      j.Region,
@@ -192,7 +186,7 @@ func (j *join) ownSecrets(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 }
 
 func (j *join) ownSecret(ctx context.Context, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
-	secret.OwnerReferences = []metav1.OwnerReference{ownerReference(cluster)}
+	secret.OwnerReferences = []metav1.OwnerReference{identity.OwnerReference(cluster)}
 	for range 3 {
 		var current corev1.Secret
 		err := j.Hub.Get(ctx, client.ObjectKeyFromObject(secret), &current)
@@ -226,18 +220,11 @@ func (j *join) ownSecret(ctx context.Context, secret *corev1.Secret, cluster *cl
 		WithFix("see whether another join of " + j.Name + " is running, then join again")
 }
 
-func ownerReference(cluster *clusterv1alpha1.Cluster) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster,
-		Name: cluster.Name, UID: cluster.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-	}
-}
-
 // own patches the owner reference of contract section 4.2 step 10 onto exactly
 // this Secret.
 func own(ctx context.Context, hub client.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": secret.UID, "ownerReferences": []metav1.OwnerReference{ownerReference(cluster)},
+		"uid": secret.UID, "ownerReferences": []metav1.OwnerReference{identity.OwnerReference(cluster)},
 	}})
 	if err != nil {
 		return fmt.Errorf("encode owner of secret %s: %w", secret.Name, err)

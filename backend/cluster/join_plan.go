@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"muster.dev/muster/backend/identity"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -90,7 +91,7 @@ func (j *join) planHub(ctx context.Context, objects []PlannedObject) ([]PlannedO
 	}
 	namespace.Verb = verb
 	objects = append(objects, namespace)
-	for _, name := range []string{ImpersonatorSecret(j.Name), CredentialSecret(j.Name)} {
+	for _, name := range []string{identity.ImpersonatorSecret(j.Name), identity.CredentialSecret(j.Name)} {
 		verb, err := exists("hub", j.Hub.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: name}, &corev1.Secret{}))
 		if err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
-	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
@@ -95,7 +95,7 @@ func (h *hubUnderTest) awaitCertificate(t *testing.T, csr *certificatesv1.Certif
 func (h *hubUnderTest) awaitPending(t *testing.T, csr *certificatesv1.CertificateSigningRequest, code string) {
 	t.Helper()
 	h.Await(t, "the reason why "+csr.Name+" waits", func(ctx context.Context) bool {
-		return h.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr) == nil && strings.HasPrefix(csr.Annotations[cluster.AnnotationWaiting], code+": ")
+		return h.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr) == nil && strings.HasPrefix(csr.Annotations[identity.AnnotationWaiting], code+": ")
 	})
 	if len(csr.Status.Conditions) > 0 {
 		t.Errorf("%s: %+v", csr.Name, csr.Status.Conditions)

@@ -28,6 +28,7 @@ import (
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
 	"muster.dev/muster/backend/registration"
@@ -202,7 +203,7 @@ func testEnsure(t *testing.T, h *hubUnderTest) {
 	h.Await(t, "adoption of the namespace", func(ctx context.Context) bool {
 		var space corev1.Namespace
 		return h.Client.Get(ctx, client.ObjectKey{Name: "karmada-es-e1"}, &space) == nil &&
-			space.Labels[apis.SystemLabel] == "true" && space.Annotations[cluster.AnnotationPreparedFor] == ""
+			space.Labels[apis.SystemLabel] == "true" && space.Annotations[identity.AnnotationPreparedFor] == ""
 	})
 }
 

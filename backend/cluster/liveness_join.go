@@ -20,6 +20,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 )
@@ -30,7 +31,7 @@ import (
 // the same id. While a Cluster is being removed its agent is let in, since it has
 // to take the objects out of the member.
 func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello, source string) error {
-	if err := agentName(cluster); err != nil {
+	if err := identity.CheckName(cluster); err != nil {
 		return err
 	}
 	var uid types.UID

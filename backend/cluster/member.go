@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
-	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -61,10 +61,6 @@ type credential struct {
 	ca    []byte
 }
 
-func systemMeta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{apis.SystemLabel: apis.LabelTrue}}
-}
-
 // id is the identity of the physical cluster: the UID of its kube-system.
 func memberID(ctx context.Context, client kubernetes.Interface) (string, error) {
 	namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -81,7 +77,7 @@ func (m *member) ensureNamespace(ctx context.Context) error {
 	defer cancel()
 	for {
 		made, err := settle(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
-			return m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: systemMeta("", m.namespace)}, metav1.CreateOptions{})
+			return m.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: identity.SystemMeta("", m.namespace)}, metav1.CreateOptions{})
 		})
 		if err == nil {
 			m.undo.push("namespace "+m.namespace, func(ctx context.Context) error {
@@ -150,7 +146,7 @@ func (m *member) ensureAccounts(ctx context.Context) (hub, impersonator credenti
 func (m *member) ensureAccount(ctx context.Context, name string) (credential, error) {
 	accounts := m.client.CoreV1().ServiceAccounts(m.namespace)
 	account, err := settle(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
-		return accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: systemMeta(m.namespace, name)}, metav1.CreateOptions{})
+		return accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: identity.SystemMeta(m.namespace, name)}, metav1.CreateOptions{})
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -282,11 +278,11 @@ func memberRules() []rbacv1.PolicyRule {
 
 func (m *member) ensureRights(ctx context.Context) error {
 	name := memberRole(m.cluster)
-	if err := m.ensureRole(ctx, &rbacv1.ClusterRole{ObjectMeta: systemMeta("", name), Rules: memberRules()}); err != nil {
+	if err := m.ensureRole(ctx, &rbacv1.ClusterRole{ObjectMeta: identity.SystemMeta("", name), Rules: memberRules()}); err != nil {
 		return err
 	}
 	return m.ensureBinding(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: systemMeta("", name),
+		ObjectMeta: identity.SystemMeta("", name),
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: m.namespace, Name: MemberAccount(m.cluster)}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 	})

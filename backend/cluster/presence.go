@@ -13,6 +13,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 )
@@ -131,7 +132,7 @@ func (p *presences) memberAnswers(ctx context.Context, c *clusterv1alpha1.Cluste
 // the agent writes into them comes from another one.
 func (p *presences) agentRenews(ctx context.Context, c *clusterv1alpha1.Cluster) (bool, string) {
 	known, silence := p.of(c.Name), leaderSilence
-	state, found, err := p.leases(ctx, client.MatchingFields{"metadata.name": leaderLease(c.Name)})
+	state, found, err := p.leases(ctx, client.MatchingFields{"metadata.name": identity.LeaderLease(c.Name)})
 	if err == nil && !found {
 		silence = heartbeatSilence
 		state, found, err = p.leases(ctx, client.InNamespace(apis.ClusterNamespace), client.MatchingFields{"metadata.name": c.Name})

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -79,7 +80,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (ctrl.Result, error) 
 		}
 	}
 	if s.stored.Spec.SyncMode == clusterv1alpha1.Pull {
-		if err := r.revoked.revoke(ctx, name, r.clock.Now()); err != nil {
+		if err := r.revoked.Revoke(ctx, name, r.clock.Now()); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -170,20 +171,10 @@ func (r *Reconciler) releaseWorks(ctx context.Context, works []*workv1alpha1.Wor
 	group.SetLimit(removalParallel)
 	for _, work := range works {
 		group.Go(func() error {
-			return client.IgnoreNotFound(dropFinalizer(ctx, liveWriter{r.hub, r.live}, work.DeepCopy(), workv1alpha1.ExecutionControllerFinalizer))
+			return client.IgnoreNotFound(dropFinalizer(ctx, identity.NewLiveWriter(r.hub, r.live), work.DeepCopy(), workv1alpha1.ExecutionControllerFinalizer))
 		})
 	}
 	return group.Wait()
-}
-
-// liveWriter reads from the API what it is about to write.
-type liveWriter struct {
-	client.Client
-	live client.Reader
-}
-
-func (w liveWriter) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	return w.live.Get(ctx, key, object, options...)
 }
 
 // explain says on the Cluster what its removal waits for.
@@ -239,7 +230,7 @@ func ownsSecret(c *clusterv1alpha1.Cluster, secret *corev1.Secret) bool {
 			return owner.UID == c.UID
 		}
 	}
-	named := secret.Name == CredentialSecret(c.Name) || secret.Name == ImpersonatorSecret(c.Name)
+	named := secret.Name == identity.CredentialSecret(c.Name) || secret.Name == identity.ImpersonatorSecret(c.Name)
 	return named && secret.Labels[apis.SystemLabel] == apis.LabelTrue
 }
 
@@ -247,14 +238,14 @@ func ownsSecret(c *clusterv1alpha1.Cluster, secret *corev1.Secret) bool {
 // The Lease of the leader belongs to nobody and would keep the next agent of the
 // name waiting (contract section 7.1).
 func (r *Reconciler) removeTraces(ctx context.Context, name string) error {
-	leases := []types.NamespacedName{{Namespace: apis.ClusterNamespace, Name: name}, {Namespace: apis.SystemNamespace, Name: leaderLease(name)}}
+	leases := []types.NamespacedName{{Namespace: apis.ClusterNamespace, Name: name}, {Namespace: apis.SystemNamespace, Name: identity.LeaderLease(name)}}
 	var elsewhere coordinationv1.LeaseList
-	if err := r.live.List(ctx, &elsewhere, client.MatchingFields{metav1.ObjectNameField: leaderLease(name)}); err != nil {
+	if err := r.live.List(ctx, &elsewhere, client.MatchingFields{metav1.ObjectNameField: identity.LeaderLease(name)}); err != nil {
 		return fmt.Errorf("list leases of cluster %s: %w", name, err)
 	}
 	for i := range elsewhere.Items {
 		if namespace := elsewhere.Items[i].Namespace; namespace != apis.ClusterNamespace {
-			leases = append(leases, types.NamespacedName{Namespace: namespace, Name: leaderLease(name)})
+			leases = append(leases, types.NamespacedName{Namespace: namespace, Name: identity.LeaderLease(name)})
 		}
 	}
 	for _, key := range leases {
@@ -263,7 +254,7 @@ func (r *Reconciler) removeTraces(ctx context.Context, name string) error {
 			return fmt.Errorf("delete lease %s: %w", key, err)
 		}
 	}
-	return removeAccess(ctx, r.hub, name)
+	return identity.RemoveAccess(ctx, r.hub, name)
 }
 
 // sweep clears what is left of a cluster that is not registered: after a removal
@@ -284,7 +275,7 @@ func (r *Reconciler) sweep(ctx context.Context, name string) (ctrl.Result, error
 		return ctrl.Result{}, nil
 	case exists && space.Labels[apis.SystemLabel] != apis.LabelTrue:
 		return ctrl.Result{}, nil // not of our making
-	case exists && space.DeletionTimestamp == nil && (!known || space.Annotations[AnnotationPreparedFor] != ""):
+	case exists && space.DeletionTimestamp == nil && (!known || space.Annotations[identity.AnnotationPreparedFor] != ""):
 		if age := r.clock.Now().Sub(space.CreationTimestamp.Time); age < sweepAfter {
 			return ctrl.Result{RequeueAfter: sweepAfter - age}, nil
 		}
@@ -297,7 +288,7 @@ func (r *Reconciler) sweep(ctx context.Context, name string) (ctrl.Result, error
 		return ctrl.Result{}, err
 	}
 	if known {
-		if err := r.revoked.revoke(ctx, name, r.clock.Now()); err != nil {
+		if err := r.revoked.Revoke(ctx, name, r.clock.Now()); err != nil {
 			return ctrl.Result{}, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -75,7 +76,7 @@ func (s *Service) finishJoin(ctx context.Context, record registration.Registrati
 	if cluster.Annotations[registration.Annotation] != record.ID {
 		return false, nil
 	}
-	for _, name := range []string{ImpersonatorSecret(cluster.Name), CredentialSecret(cluster.Name)} {
+	for _, name := range []string{identity.ImpersonatorSecret(cluster.Name), identity.CredentialSecret(cluster.Name)} {
 		var secret corev1.Secret
 		if err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret); err != nil {
 			return false, fmt.Errorf("read secret %s: %w", name, err)
@@ -93,7 +94,7 @@ func (s *Service) finishJoin(ctx context.Context, record registration.Registrati
 // that could remove it is gone with the hub's memory.
 func (s *Service) takeBack(ctx context.Context, record registration.Registration) error {
 	ours := map[string]*corev1.Secret{}
-	for _, name := range []string{CredentialSecret(record.ClusterName), ImpersonatorSecret(record.ClusterName)} {
+	for _, name := range []string{identity.CredentialSecret(record.ClusterName), identity.ImpersonatorSecret(record.ClusterName)} {
 		var secret corev1.Secret
 		err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -103,7 +104,7 @@ func (s *Service) takeBack(ctx context.Context, record registration.Registration
 			ours[name] = &secret
 		}
 	}
-	err := s.cleanInterrupted(ctx, record, ours[CredentialSecret(record.ClusterName)])
+	err := s.cleanInterrupted(ctx, record, ours[identity.CredentialSecret(record.ClusterName)])
 	for name, secret := range ours {
 		if err := s.Hub.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete secret %s: %w", name, err)

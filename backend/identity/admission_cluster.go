@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (d *Admission) validateCluster(ctx context.Context, a admission.Attributes)
 	}
 	name := nameOf(a)
 	if a.GetOperation() == admission.Create {
-		if err := agentName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return refuse(a, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
 		}
 	}

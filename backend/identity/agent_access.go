@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -42,18 +42,18 @@ func agentAccess(cluster string) []client.Object {
 	}
 	space := apis.ExecutionSpace(cluster)
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: systemMeta("", agentRole(cluster)), Rules: agentRules(cluster)},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: systemMeta("", agentRole(cluster)), Subjects: subject, RoleRef: ref("ClusterRole", agentRole(cluster))},
-		&rbacv1.Role{ObjectMeta: systemMeta(apis.ClusterNamespace, secretsRole(cluster)), Rules: []rbacv1.PolicyRule{
+		&rbacv1.ClusterRole{ObjectMeta: SystemMeta("", agentRole(cluster)), Rules: agentRules(cluster)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: SystemMeta("", agentRole(cluster)), Subjects: subject, RoleRef: ref("ClusterRole", agentRole(cluster))},
+		&rbacv1.Role{ObjectMeta: SystemMeta(apis.ClusterNamespace, secretsRole(cluster)), Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{"get", "patch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{CredentialSecret(cluster), ImpersonatorSecret(cluster)}},
 			{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: systemMeta(apis.ClusterNamespace, secretsRole(cluster)), Subjects: subject, RoleRef: ref("Role", secretsRole(cluster))},
-		&rbacv1.Role{ObjectMeta: systemMeta(space, worksRole(cluster)), Rules: []rbacv1.PolicyRule{
+		&rbacv1.RoleBinding{ObjectMeta: SystemMeta(apis.ClusterNamespace, secretsRole(cluster)), Subjects: subject, RoleRef: ref("Role", secretsRole(cluster))},
+		&rbacv1.Role{ObjectMeta: SystemMeta(space, worksRole(cluster)), Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{"get", "create", "list", "watch", "update", "delete"}, APIGroups: []string{"work.karmada.io"}, Resources: []string{"works"}},
 			{Verbs: []string{"patch", "update"}, APIGroups: []string{"work.karmada.io"}, Resources: []string{"works/status"}},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: systemMeta(space, worksRole(cluster)), Subjects: subject, RoleRef: ref("Role", worksRole(cluster))},
+		&rbacv1.RoleBinding{ObjectMeta: SystemMeta(space, worksRole(cluster)), Subjects: subject, RoleRef: ref("Role", worksRole(cluster))},
 	}
 }
 
@@ -72,10 +72,10 @@ func agentRules(cluster string) []rbacv1.PolicyRule {
 	}
 }
 
-// ensureSpace makes the execution namespace of a cluster if it does not exist. A
+// EnsureSpace makes the execution namespace of a cluster if it does not exist. A
 // prepared one is marked until there is a Cluster and the roles belong to it.
-func ensureSpace(ctx context.Context, hub client.Client, cluster string, prepared bool) error {
-	space := &corev1.Namespace{ObjectMeta: systemMeta("", apis.ExecutionSpace(cluster))}
+func EnsureSpace(ctx context.Context, hub client.Client, cluster string, prepared bool) error {
+	space := &corev1.Namespace{ObjectMeta: SystemMeta("", apis.ExecutionSpace(cluster))}
 	if prepared {
 		space.Annotations = map[string]string{AnnotationPreparedFor: cluster}
 	}
@@ -85,13 +85,13 @@ func ensureSpace(ctx context.Context, hub client.Client, cluster string, prepare
 	return nil
 }
 
-// ensureAccess makes the role objects of a pull agent, or mends them. Those of a
+// EnsureAccess makes the role objects of a pull agent, or mends them. Those of a
 // Cluster belong to it; those made before it exists belong to nobody yet.
-func ensureAccess(ctx context.Context, hub client.Client, live client.Reader, name string, owner *clusterv1alpha1.Cluster) error {
+func EnsureAccess(ctx context.Context, hub client.Client, live client.Reader, name string, owner *clusterv1alpha1.Cluster) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, wanted := range agentAccess(name) {
 		if owner != nil {
-			wanted.SetOwnerReferences([]metav1.OwnerReference{ownerReference(owner)})
+			wanted.SetOwnerReferences([]metav1.OwnerReference{OwnerReference(owner)})
 		}
 		group.Go(func() error {
 			if err := ensureRoleObject(ctx, hub, live, wanted); err != nil {
@@ -143,9 +143,9 @@ func mendRules(current, wanted client.Object) bool {
 	return !equality.Semantic.DeepEqual(before, current)
 }
 
-// removeAccess deletes the role objects of an agent. Those in the execution
+// RemoveAccess deletes the role objects of an agent. Those in the execution
 // namespace go with it.
-func removeAccess(ctx context.Context, hub client.Client, name string) error {
+func RemoveAccess(ctx context.Context, hub client.Client, name string) error {
 	for _, object := range agentAccess(name) {
 		if object.GetNamespace() == apis.ExecutionSpace(name) {
 			continue

@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -43,10 +43,11 @@ func ownLease(cluster, namespace, name string) bool {
 	if namespace == apis.ClusterNamespace {
 		return name == cluster
 	}
-	return name == leaderLease(cluster)
+	return name == LeaderLease(cluster)
 }
 
-func leaderLease(cluster string) string { return "karmada-agent-" + cluster }
+// LeaderLease is the Lease by which the replicas of a karmada-agent elect one.
+func LeaderLease(cluster string) string { return "karmada-agent-" + cluster }
 
 func knownNamespace(cluster, _, name string) bool {
 	return name == apis.ClusterNamespace || name == apis.SystemNamespace || name == apis.ExecutionSpace(cluster)

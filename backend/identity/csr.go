@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"crypto/x509"
@@ -34,8 +34,8 @@ const (
 	impersonatorSuffix = "-impersonator"
 )
 
-// agentName says whether an identity of this cluster name can be given out.
-func agentName(cluster string) error {
+// CheckName says whether an identity of this cluster name can be given out.
+func CheckName(cluster string) error {
 	if err := registration.ValidateName(cluster); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func parseAgentRequest(name, signer string, usages []certificatesv1.KeyUsage, re
 			return agentRequest{}, err
 		}
 	}
-	if err := agentName(asked.cluster); err != nil {
+	if err := CheckName(asked.cluster); err != nil {
 		return agentRequest{}, err
 	}
 	return asked, nil

@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -196,14 +196,14 @@ func (r *CSRReconciler) prepare(ctx context.Context, s *csrScope) error {
 	if !s.asked.helper {
 		return r.facts.revocations.readmit(ctx, s.asked.cluster)
 	}
-	shared := &corev1.Namespace{ObjectMeta: systemMeta("", apis.ClusterNamespace)}
+	shared := &corev1.Namespace{ObjectMeta: SystemMeta("", apis.ClusterNamespace)}
 	if err := r.hub.Create(ctx, shared); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	if err := ensureSpace(ctx, r.hub, s.asked.cluster, true); err != nil {
+	if err := EnsureSpace(ctx, r.hub, s.asked.cluster, true); err != nil {
 		return err
 	}
-	return ensureAccess(ctx, r.hub, r.live, s.asked.cluster, nil)
+	return EnsureAccess(ctx, r.hub, r.live, s.asked.cluster, nil)
 }
 
 func (r *CSRReconciler) approve(ctx context.Context, s *csrScope) error {

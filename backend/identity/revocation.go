@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -83,8 +83,8 @@ func (r *Revocations) load(ctx context.Context) error {
 	return nil
 }
 
-// revoke notes that a cluster was removed.
-func (r *Revocations) revoke(ctx context.Context, cluster string, at time.Time) error {
+// Revoke notes that a cluster was removed.
+func (r *Revocations) Revoke(ctx context.Context, cluster string, at time.Time) error {
 	return r.keep(ctx, cluster, removedCluster{at: at.UTC().Truncate(time.Second)}) // as exact as a certificate
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -119,7 +119,7 @@ func identify(who user.Info) identity {
 	switch {
 	case name == apis.RBACGeneratorUser:
 		id.kind = helperIdentity
-	case named && agentName(cluster) == nil:
+	case named && CheckName(cluster) == nil:
 		id.kind, id.cluster = agentIdentity, cluster
 	case named || slices.Contains(groups, apis.AgentGroup):
 		id.kind = strayIdentity

@@ -1,4 +1,4 @@
-package cluster
+package identity
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func validateAgent(cluster string, a admission.Attributes) error {
 		}
 	case leaseResource:
 		if create && !ownLease(cluster, a.GetNamespace(), nameOf(a)) {
-			return forbidden(a, "an agent holds two Leases on the hub, "+apis.ClusterNamespace+"/"+cluster+" and "+leaderLease(cluster))
+			return forbidden(a, "an agent holds two Leases on the hub, "+apis.ClusterNamespace+"/"+cluster+" and "+LeaderLease(cluster))
 		}
 	case eventResource, newEventResource:
 		return validateAgentEvent(cluster, a)
