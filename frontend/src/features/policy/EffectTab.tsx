@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { Fragment, type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
 import { type PolicyAt, paths } from '@/app/paths';
@@ -50,7 +50,7 @@ export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
           <StateMark key={state} tone={effectTones[state]} plain>{words.effectCount(count(language, first.counts[state] ?? 0), words.effectStates[state])}</StateMark>
         ))}
       </p>
-      <Rows caption={words.tabs.effect} columns={columns} rows={items} rowKey={keyOf} note={(item) => <Reasons item={item} />} />
+      <Rows caption={words.tabs.effect} columns={columns} rows={items} rowKey={keyOf} note={reasonsOf} />
       <More shown={items.length} total={first.items.total} hasMore={query.hasNextPage} loading={query.isFetchingNextPage} onMore={() => void query.fetchNextPage()} />
     </div>
   );
@@ -72,8 +72,8 @@ function Clusters({ item }: { item: EffectItem }) {
   );
 }
 
-function Reasons({ item }: { item: EffectItem }) {
-  const told = worstFirst(item.clusters).filter((cluster) => cluster.message && cluster.state !== 'applied');
-  if (told.length === 0) return null;
-  return <>{told.slice(0, shown).map((cluster) => <span key={cluster.name} className={styles['reason']}><code>{cluster.name}</code> {cluster.message}</span>)}</>;
+/** Why it is not applied somewhere, in a line of its own under the row. */
+function reasonsOf(item: EffectItem): ReactNode {
+  const told = worstFirst(item.clusters).filter((cluster) => cluster.message && cluster.state !== 'applied').slice(0, shown);
+  return told.length > 0 && told.map((cluster, index) => <Fragment key={cluster.name}>{index > 0 && <br />}<code>{cluster.name}</code> {cluster.message}</Fragment>);
 }

@@ -14,23 +14,24 @@ export function Excluded({ excluded }: { excluded: readonly ExcludedCluster[] })
   const words = useWords(editorWords).preview;
   const { language } = useLanguage();
   if (excluded.length === 0) return null;
-  const groups = [...new Set(excluded.map((cluster) => cluster.filter))].map((filter) => [filter, excluded.filter((cluster) => cluster.filter === filter)] as const);
+  const groups = [...new Set(excluded.map(({ filter, reason }) => `${filter} ${reason}`))].map((key) => excluded.filter(({ filter, reason }) => `${filter} ${reason}` === key));
   return (
     <details className={styles['excluded']} open={excluded.length <= few}>
       <summary>{words.leftOut(count(language, excluded.length))}</summary>
       <dl>
-        {groups.map(([filter, clusters]) => (
-          <div key={filter}>
-            <dt title={filter}>{words.filters[filter] ?? filter}{clusters.length > 1 && <span className="dim"> · {words.leftOutBy(count(language, clusters.length))}</span>}</dt>
-            {clusters.slice(0, shown).map((cluster) => (
-              <dd key={cluster.name}>
-                <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link>
-                <span className="dim"> {words.reasons[cluster.reason] ?? cluster.reason}</span>
+        {groups.map((clusters) => {
+          const { filter = '', reason = '' } = clusters[0] ?? {};
+          return (
+            <div key={filter + reason}>
+              <dt title={filter}>{words.filters[filter] ?? filter}</dt>
+              <dd className="dim small">{words.reasons[reason] ?? reason}</dd>
+              <dd className={styles['names']}>
+                {clusters.slice(0, shown).map((cluster) => <Link key={cluster.name} href={paths.cluster(cluster.name)}>{cluster.name}</Link>)}
+                {clusters.length > shown && <span className="dim">{words.andMore(clusters.length - shown)}</span>}
               </dd>
-            ))}
-            {clusters.length > shown && <dd className="dim">{words.andMore(clusters.length - shown)}</dd>}
-          </div>
-        ))}
+            </div>
+          );
+        })}
       </dl>
     </details>
   );

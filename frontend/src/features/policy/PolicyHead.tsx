@@ -2,7 +2,6 @@ import '@mantine/core/styles/Popover.layer.css';
 import '@mantine/core/styles/Menu.layer.css';
 import { ActionIcon, Button, Menu } from '@mantine/core';
 import IconDots from '@tabler/icons-react/dist/esm/icons/IconDots.mjs';
-import IconHistory from '@tabler/icons-react/dist/esm/icons/IconHistory.mjs';
 import IconPencil from '@tabler/icons-react/dist/esm/icons/IconPencil.mjs';
 import IconTrash from '@tabler/icons-react/dist/esm/icons/IconTrash.mjs';
 import { Link } from 'wouter';
@@ -37,8 +36,6 @@ export function PolicyHead({ at, row, onRemove }: { at: PolicyAt; row: PolicyRow
         <Menu position="bottom-end" width={200}>
           <Menu.Target><ActionIcon variant="default" aria-label={words.actions} title={words.actions}><IconDots size={16} /></ActionIcon></Menu.Target>
           <Menu.Dropdown>
-            <Menu.Item component={Link} href={history} leftSection={<IconHistory size={16} />}>{words.history}</Menu.Item>
-            <Menu.Divider />
             <Menu.Item color="red" disabled={!may} title={hint} leftSection={<IconTrash size={16} />} onClick={onRemove}>{words.remove}</Menu.Item>
           </Menu.Dropdown>
         </Menu>

@@ -28,9 +28,9 @@ export function PreviewPane({ preview, stale, failed, override }: PreviewPanePro
   const { matched, items, hidden = 0 } = preview.templates;
   return (
     <div className={styles['preview']} data-stale={stale || undefined} aria-busy={stale}>
-      <p>
+      <p hidden={matched === 0}>
         <strong>{words.matched(count(language, matched))}</strong>
-        {matched > items.length + hidden && <span className="dim">, {words.shown(items.length)}</span>}
+        {matched > items.length + hidden && <span className="dim">{words.comma}{words.shown(items.length)}</span>}
         {hidden > 0 && <span className="dim">; {words.hidden(hidden)}</span>}
       </p>
       {matched === 0 && <p className="dim">{words.none}</p>}
@@ -93,7 +93,7 @@ function Chosen({ cluster }: { cluster: ChosenCluster }) {
       <Dot change={change} /><Link href={paths.cluster(name)}>{name}</Link>
       <span className="dim">
         {replicas !== undefined && words.replicas(replicas)}
-        {(change === 'more' || change === 'fewer') && typeof now === 'number' && `, ${words.from(now)}`}
+        {(change === 'more' || change === 'fewer') && typeof now === 'number' && `${words.comma}${words.from(now)}`}
       </span>
       <span className={styles['change']}>{words.changes[change]}</span>
     </li>

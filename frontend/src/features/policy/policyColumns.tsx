@@ -5,6 +5,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
+import styles from './policyColumns.module.css';
 import type { PolicyRow, SelectorText } from './types';
 import type { PolicyWords } from './words.en';
 import { policyWords } from './words';
@@ -17,13 +18,13 @@ export function usePolicyColumns(): Column<PolicyRow>[] {
   const words = useWords(policyWords);
   return useMemo(() => [
     { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <Link href={paths.policy(row)}>{row.name}</Link> },
+    { key: 'state', label: words.state, card: 'corner', cell: (row) => <PolicyState row={row} /> },
     { key: 'kind', label: words.kind, sortable: true, cell: (row) => <span title={row.kind}>{words.kinds[row.resource]}</span> },
     { key: 'namespace', label: words.namespace, sortable: true, minor: true, cell: (row) => row.namespace || <span className="dim">{words.allNamespaces}</span> },
     { key: 'resources', label: words.resources, cell: (row) => <Selectors row={row} words={words} /> },
     { key: 'clusters', label: words.clusters, cell: (row) => <Clusters row={row} words={words} /> },
     { key: 'does', label: words.does, minor: true, cell: (row) => (row.rules === undefined ? (row.replicas && words.replicas[row.replicas]) || '–' : words.rules(row.rules)) },
     { key: 'priority', label: words.priority, sortable: true, right: true, minor: true, card: 'none', cell: (row) => row.priority ?? '–' },
-    { key: 'state', label: words.state, card: 'corner', cell: (row) => <PolicyState row={row} /> },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);
 }
@@ -49,7 +50,7 @@ function Selectors({ row, words }: { row: PolicyRow; words: PolicyWords }) {
   // Its own namespace says nothing new in a list that has a column for it.
   const texts = row.selectors.map((selector) => selectorText(row.namespace ? { ...selector, namespace: undefined } : selector));
   return (
-    <span title={texts.join('\n')}>
+    <span className={styles['cut']} title={texts.join('\n')}>
       {texts.slice(0, shownSelectors).map((text, index) => <span key={text}>{index > 0 && ', '}<code>{text}</code></span>)}
       {texts.length > shownSelectors && <span className="dim"> {words.moreResources(texts.length - shownSelectors)}</span>}
     </span>
@@ -60,7 +61,7 @@ function Clusters({ row, words }: { row: PolicyRow; words: PolicyWords }) {
   const names = row.clusters ?? [];
   if (names.length === 0 && !row.affinity) return <span className="dim">{words.allClusters}</span>;
   return (
-    <span title={[...names, row.affinity].filter(Boolean).join('\n')}>
+    <span className={styles['cut']} title={[...names, row.affinity].filter(Boolean).join('\n')}>
       {names.slice(0, shownClusters).map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>)}
       {names.length > shownClusters && <span className="dim"> {words.moreClusters(names.length - shownClusters)}</span>}
       {row.affinity && <code>{names.length > 0 ? '; ' : ''}{row.affinity}</code>}

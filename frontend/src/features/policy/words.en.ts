@@ -9,7 +9,7 @@ export const en = {
   noneText: 'Nothing here matches the filter.',
   clear: 'Clear filter',
   needRole: 'Needs the operator role; an administrator can grant it.',
-  kinds: { propagationpolicies: 'Propagation', clusterpropagationpolicies: 'Propagation, cluster-wide', overridepolicies: 'Override', clusteroverridepolicies: 'Override, cluster-wide' },
+  kinds: { propagationpolicies: 'Propagation', clusterpropagationpolicies: 'Propagation', overridepolicies: 'Override', clusteroverridepolicies: 'Override' },
   kindHints: {
     propagationpolicies: 'Which objects of one namespace go where',
     clusterpropagationpolicies: 'Which objects of any namespace go where',

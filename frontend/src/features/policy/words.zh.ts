@@ -11,7 +11,7 @@ export const zh: PolicyWords = {
   noneText: '没有策略符合当前筛选条件。',
   clear: '清除筛选',
   needRole: '需要操作员角色，可由管理员授予。',
-  kinds: { propagationpolicies: '分发策略', clusterpropagationpolicies: '集群级分发策略', overridepolicies: '覆盖策略', clusteroverridepolicies: '集群级覆盖策略' },
+  kinds: { propagationpolicies: '分发策略', clusterpropagationpolicies: '分发策略', overridepolicies: '覆盖策略', clusteroverridepolicies: '覆盖策略' },
   kindHints: {
     propagationpolicies: '一个命名空间中的哪些对象去往哪里',
     clusterpropagationpolicies: '任意命名空间中的哪些对象去往哪里',

@@ -4,6 +4,7 @@ import IconArrowForwardUp from '@tabler/icons-react/dist/esm/icons/IconArrowForw
 import IconCode from '@tabler/icons-react/dist/esm/icons/IconCode.mjs';
 import { lazy, Suspense, useState } from 'react';
 import type { PolicyAt } from '@/app/paths';
+import { useNarrow } from '@/shared/hooks/useNarrow';
 import { useWords } from '@/shared/hooks/useWords';
 import { PageHead } from '@/shared/ui/PageHead';
 import type { EditSession } from './session';
@@ -15,6 +16,7 @@ const CodeDialog = lazy(() => import('./CodeDialog'));
 /** What is edited, and what concerns it as a whole. */
 export function EditorHead({ session: { draft }, editing, saved }: { session: EditSession; editing: Editing; saved: PolicyAt | undefined }) {
   const words = useWords(editorWords);
+  const narrow = useNarrow();
   const [code, setCode] = useState(false);
   const { snapshot, identity, may } = editing;
   const title = saved ? words.editTitle(saved.name) : words.newTitle(identity.facts.kind);
@@ -26,7 +28,9 @@ export function EditorHead({ session: { draft }, editing, saved }: { session: Ed
         actions={<>
           <ActionIcon aria-label={words.undo} title={words.undo} disabled={!snapshot.canUndo || !may} onClick={draft.undo}><IconArrowBackUp size={20} /></ActionIcon>
           <ActionIcon aria-label={words.redo} title={words.redo} disabled={!snapshot.canRedo || !may} onClick={draft.redo}><IconArrowForwardUp size={20} /></ActionIcon>
-          <Button variant="default" leftSection={<IconCode size={16} />} onClick={() => setCode(true)}>{words.asCode}</Button>
+          {narrow
+            ? <ActionIcon variant="default" aria-label={words.asCode} title={words.asCode} onClick={() => setCode(true)}><IconCode size={20} /></ActionIcon>
+            : <Button variant="default" leftSection={<IconCode size={16} />} onClick={() => setCode(true)}>{words.asCode}</Button>}
         </>}
       />
       {code && <Suspense><CodeDialog yaml={snapshot.text} identity={identity} onClose={() => setCode(false)} /></Suspense>}

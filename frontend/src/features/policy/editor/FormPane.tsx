@@ -8,8 +8,8 @@ import type { Editing } from './useEditing';
 
 /** The form of the draft's kind. */
 export function FormPane({ draft, editing, saved }: { draft: Draft; editing: Editing; saved: boolean }) {
-  const { snapshot: { parsed, sound }, identity: { facts }, may, problems, clusters } = editing;
-  const disabled = parsed.faults.length > 0 || !may;
+  const { snapshot: { sound }, broken, identity: { facts }, may, problems, clusters } = editing;
+  const disabled = broken !== undefined || !may;
   const form = useMemo(() => ({ draft, value: sound.value, disabled, saved, problems, clusters }), [draft, sound, disabled, saved, problems, clusters]);
   return (
     <FormProvider value={form}>

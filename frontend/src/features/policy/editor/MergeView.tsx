@@ -48,7 +48,7 @@ export function MergeView({ name, base, mine, theirs, onTake, onCancel }: MergeV
   return (
     <div className="page">
       <PageHead title={words.heading} below={name} />
-      <Notice tone={conflicts.length > 0 ? 'warn' : 'info'} title={conflicts.length > 0 ? words.conflicts(conflicts.length) : words.clean} />
+      <Notice tone={!merged || conflicts.length > 0 ? 'warn' : 'info'} title={!merged ? words.unreadable : conflicts.length > 0 ? words.conflicts(conflicts.length) : words.clean} />
       {conflicts.length > 0 && (
         <ul className={styles['conflicts']}>
           {conflicts.map((conflict) => {
@@ -61,7 +61,7 @@ export function MergeView({ name, base, mine, theirs, onTake, onCancel }: MergeV
       <div className={styles['sides']} id="merge">
         {sides.map((key) => (
           <section key={key} className={styles['side']} data-shown={key === side || undefined} aria-label={words[key]}>
-            <h2 className={styles['title']}>{words[key]}</h2>
+            <div className={styles['title']}><h2>{words[key]}</h2></div>
             <Text text={texts[key]} against={base} label={words[key]} />
           </section>
         ))}

@@ -4,7 +4,6 @@ import { useExplain } from '@/api/errors';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
-import { lineOf } from '../document/parse';
 import type { FieldProblem } from '../types';
 import styles from './PolicyEditor.module.css';
 import type { EditSession } from './session';
@@ -28,13 +27,11 @@ interface NoticesProps {
 export function Notices({ session, editing, gone, stale, owned, force, onForce, merging, onMerge, failed }: NoticesProps) {
   const words = useWords(editorWords);
   const explain = useExplain();
-  const { snapshot: { parsed }, dirty, may, exists, identity } = editing;
-  const fault = parsed.faults[0];
+  const { dirty, may, exists, identity } = editing;
   return (
     <div className={styles['notices']}>
       {session.restored && dirty && <Notice tone="info" title={words.restored} />}
       {!may && <Notice tone="warn" title={words.needRole} />}
-      {fault && <Notice tone="warn" title={words.broken(lineOf(parsed, fault.from))} action={<Button variant="default" size="compact-sm" onClick={() => session.draft.goTo(fault.from)}>{words.goThere}</Button>} />}
       {exists && <Notice tone="warn" title={words.faults.exists} action={<Link href={paths.policy(identity)}>{words.faults.openIt}</Link>} />}
       {gone && <Notice tone="warn" title={words.stale.gone} />}
       {stale && <Notice tone="warn" title={words.stale.title} action={<Button size="compact-sm" loading={merging} onClick={onMerge}>{words.stale.merge}</Button>}><p>{words.stale.text}</p></Notice>}

@@ -8,6 +8,7 @@ import { type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import { TabBar } from '@/shared/ui/TabBar';
+import { lineOf } from '../document/parse';
 import { formatPath, type Path } from '../document/path';
 import type { KindFacts } from '../kinds';
 import { PreviewPane } from '../PreviewPane';
@@ -60,6 +61,7 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
   };
   const write = () => save.mutate({ yaml: draft.get().text, resourceVersion: gone ? undefined : base.resourceVersion, force }, { onSuccess: () => leave(paths.policy(at)) });
   const merge = useMutation({ mutationFn: () => readPolicy(at), onSuccess: setTheirs });
+  const fault = editing.broken;
   const lightField = useCallback((path: Path) => { if (form.current) light(form.current, path); }, []);
 
   if (theirs) {
@@ -87,16 +89,19 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
       <div className={styles['tabs']}><TabBar label={words.panesLabel} panel="side" chosen={pane} tabs={panes.map((key) => ({ key, label: words.panes[key] }))} onChoose={(key) => setPane(key as Pane)} /></div>
       <div className={styles['panes']} data-pane={pane}>
         <section className={styles['form']} aria-label={words.panes.form} onKeyDown={(event) => historyKeys(event, draft)}>
-          <h2 className={styles['title']}>{words.panes.form}</h2>
+          <div className={styles['title']} data-broken={fault !== undefined || undefined}>
+            <h2>{words.panes.form}</h2>
+            {fault && <button type="button" onClick={() => { setPane('yaml'); draft.goTo(fault.from); }}>{words.broken(lineOf(editing.snapshot.parsed, fault.from))}</button>}
+          </div>
           <div ref={form} className={styles['scroll']}><FormPane draft={draft} editing={editing} saved={saved !== undefined} /></div>
         </section>
         <section className={styles['yaml']} aria-label={words.panes.yaml}>
-          <h2 className={styles['title']}>{words.panes.yaml}</h2>
+          <div className={styles['title']}><h2>{words.panes.yaml}</h2></div>
           <div className={styles['text']}><YamlPane draft={draft} onCursor={lightField} /></div>
           <ProblemList problems={editing.problems} onGo={(problem) => { setPane('yaml'); draft.goTo(problem.from); }} />
         </section>
         <section className={styles['preview']} aria-label={words.panes.preview}>
-          <h2 className={styles['title']}>{words.panes.preview}</h2>
+          <div className={styles['title']}><h2>{words.panes.preview}</h2></div>
           <div className={styles['answer']} aria-live="polite">
             <PreviewPane
               preview={editing.preview.data} stale={!editing.fresh} override={editing.identity.facts.family === 'override'}

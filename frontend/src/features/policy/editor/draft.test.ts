@@ -192,3 +192,21 @@ it('keeps the form at the last text that could be read', () => {
   draft.replace('a: [1]\n');
   expect(draft.get().sound.value).toEqual({ a: [1] });
 });
+
+it('takes a word typed into one field as one step, another field as another', () => {
+  const draft = new Draft(start);
+  for (const name of ['w', 'we', 'web']) draft.set(['metadata', 'name'], name);
+  const typed = draft.get().text;
+  for (const priority of [1, 12]) draft.set(['spec', 'priority'], priority);
+  draft.undo();
+  expect(draft.get().text).toBe(typed);
+  draft.undo();
+  expect(draft.get().text).toBe(start);
+});
+
+it('takes parents along that would be left empty, but no item of a list', () => {
+  const draft = new Draft('spec:\n  a:\n    b:\n      c: 1\n  l:\n  - k:\n      c: 1\n');
+  draft.clear(['spec', 'a', 'b', 'c']);
+  draft.clear(['spec', 'l', 0, 'k', 'c']);
+  expect(draft.get().parsed.value).toEqual({ spec: { l: [{}] } });
+});

@@ -88,7 +88,8 @@ export class Draft {
     if (!change) return;
     // One word typed into one field is one step of the history, as it is in the editor; another field is another step.
     const goesOn = this.field !== undefined && samePath(this.field, path);
-    this.change({ changes: change, annotations: goesOn ? [] : [isolateHistory.of('before')], userEvent: 'input.type.form' });
+    // No user event: what is typed into the form is nothing that the editor should complete.
+    this.change({ changes: change, annotations: goesOn ? [] : [isolateHistory.of('before')] });
     this.field = path;
     this.lightUp(path);
   }

@@ -20,9 +20,10 @@ function placed(parsed: Parsed, path: Path, message: string, severity: EditorPro
   return { path, message, severity, from, to: Math.max(to, from), line: lineOf(parsed, from) };
 }
 
-/** Faults of the syntax alone: while there are any, nothing else can be said. */
+/** Faults of the syntax alone: while there are any, nothing else can be said. One slip makes several; a line's first says enough. */
 export function syntaxProblems(parsed: Parsed): EditorProblem[] {
-  return parsed.faults.map(({ from, to, message }) => ({ path: [], message, severity: 'error', from, to: Math.min(to, parsed.text.length), line: lineOf(parsed, from) }));
+  const all = parsed.faults.map(({ from, to, message }) => ({ path: [], message, severity: 'error' as const, from, to: Math.min(to, parsed.text.length), line: lineOf(parsed, from) }) satisfies EditorProblem);
+  return all.filter((problem, index) => all.findIndex((other) => other.line === problem.line) === index);
 }
 
 export function schemaProblems(parsed: Parsed, schema: Schema | undefined, words: EditorWords): EditorProblem[] {

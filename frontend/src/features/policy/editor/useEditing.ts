@@ -17,6 +17,8 @@ import { editorWords } from './words';
 
 const pause = 250;
 const longPause = 600;
+/** Half a word is a fault of the syntax: the form does not flinch at every letter. */
+const patience = 1_000;
 
 export interface EditingOptions {
   session: EditSession;
@@ -35,6 +37,8 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
   const { text, parsed, sound } = snapshot;
   const [asked] = useDebouncedValue(text, pause);
   const [settled] = useDebouncedValue(text, longPause);
+  const [late] = useDebouncedValue(parsed, patience);
+  const broken = parsed.faults[0] && late.faults[0] ? parsed.faults[0] : undefined;
   const identity = useMemo(() => identityOf(sound.value, opened), [sound, opened]);
   const { data: schema } = useQuery(policySchema(identity.resource));
   const { data: clusters = [] } = useQuery(fleet);
@@ -64,12 +68,12 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
     const told: FieldProblem[] = fresh ? preview.data?.problems ?? [] : [];
     const conflict = refusal?.code === 'stale' || refusal?.code === 'owned';
     const refused: FieldProblem[] = !refusal || conflict || refusal.status === 403 || refusal.status === 0 ? [] : refusal.fields.length > 0 ? refusal.fields : [{ field: '', message: refusal.detail || words.refused }];
-    return [...own, ...hubProblems(parsed, told, own), ...hubProblems(parsed, refused, own)];
+    return [...own, ...hubProblems(parsed, told, own), ...hubProblems(parsed, refused, own)].sort((a, b) => a.from - b.from);
   }, [own, parsed, fresh, preview.data, refusal, words]);
 
   useEffect(() => draft.change(setDiagnostics(draft.getState(), diagnosticsOf(problems, draft.getState().doc.length))), [draft, problems]);
 
-  return { snapshot, identity, clusters, problems, preview, fresh, dirty, may, exists, refusal, checking: !fresh || trial.isFetching };
+  return { snapshot, broken, identity, clusters, problems, preview, fresh, dirty, may, exists, refusal, checking: !fresh || trial.isFetching };
 }
 
 export type Editing = ReturnType<typeof useEditing>;

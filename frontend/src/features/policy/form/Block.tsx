@@ -2,7 +2,7 @@ import { ActionIcon, Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import IconX from '@tabler/icons-react/dist/esm/icons/IconX.mjs';
 import { type ReactNode, useId } from 'react';
-import type { Path } from '../document/path';
+import { type Path, samePath } from '../document/path';
 import styles from './Block.module.css';
 import { useForm } from './context';
 import { At } from './fields';
@@ -10,11 +10,14 @@ import { At } from './fields';
 /** A titled part of the form. */
 export function Block({ title, hint, path, children }: { title: string; hint?: string; path: Path; children: ReactNode }) {
   const id = useId();
+  const { problems } = useForm();
+  const problem = problems.find((one) => samePath(one.path, path));
   return (
     <At path={path}>
       <section className={styles['block']} aria-labelledby={id}>
         <div><h3 id={id}>{title}</h3>{hint && <p className="dim small">{hint}</p>}</div>
         {children}
+        {problem && <p className={styles['error']}>{problem.message}</p>}
       </section>
     </At>
   );

@@ -24,7 +24,7 @@ export function MoreFields() {
   return (
     <Block title={words.more} path={['spec']}>
       <Line>
-        <NumberField path={spec('priority')} label={words.priority} note={words.priorityHint} />
+        <NumberField path={spec('priority')} label={words.priority} placeholder={words.priorityHint} />
         <SelectField path={spec('conflictResolution')} label={words.conflict} options={[['', words.conflicts.Abort], ['Overwrite', words.conflicts.Overwrite], ...(valueAt(value, spec('conflictResolution')) === 'Abort' ? [['Abort', words.conflicts.Abort] as const] : [])]} />
       </Line>
       <Suspension />

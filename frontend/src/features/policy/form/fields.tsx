@@ -10,6 +10,7 @@ import { type ReactNode, useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
 import { formatPath, type Path } from '../document/path';
 import { useField, useForm } from './context';
+import styles from './fields.module.css';
 import { formWords } from './words';
 
 /** Ties what is inside to its lines: going there lights them, and going to the lines lights this. */
@@ -30,6 +31,7 @@ interface FieldProps {
   className?: string;
 }
 
+const tags = { inputField: styles['tag'] ?? '' };
 const plain = { autoComplete: 'off', spellCheck: false } as const;
 
 export function TextField({ path, label, note, placeholder, className, fixed = false }: FieldProps & { fixed?: boolean }) {
@@ -94,7 +96,7 @@ export function TagsField({ path, label, note, placeholder, className, options =
   const held = Array.isArray(value) ? value.map(String) : [];
   return (
     <At path={path} className={className}>
-      <TagsInput label={label} description={note} placeholder={held.length > 0 ? '' : placeholder} error={error} disabled={disabled} value={held} data={[...new Set(options)]} limit={60} onChange={(next) => set(next.length > 0 ? next : undefined)} {...plain} />
+      <TagsInput classNames={tags} label={label} description={note} placeholder={held.length > 0 ? '' : placeholder} error={error} disabled={disabled} value={held} data={[...new Set(options)]} limit={60} onChange={(next) => set(next.length > 0 ? next : undefined)} {...plain} />
     </At>
   );
 }
@@ -113,7 +115,7 @@ export function PairsField({ path, label, note, className, options = [] }: Field
   };
   return (
     <At path={path} className={className}>
-      <TagsInput label={label} description={note} placeholder={held.length > 0 ? '' : words.labelsHint} error={bad ? words.badLabel : error} disabled={disabled} value={held} data={[...new Set(options)]} limit={60} onChange={change} {...plain} />
+      <TagsInput classNames={tags} label={label} description={note} placeholder={held.length > 0 ? '' : words.labelsHint} error={bad ? words.badLabel : error} disabled={disabled} value={held} data={[...new Set(options)]} limit={60} onChange={change} {...plain} />
     </At>
   );
 }
