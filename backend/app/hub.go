@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/backend/tunnel"
@@ -129,8 +130,8 @@ func (a *App) newHub() (*hub, error) {
 }
 
 // addressPolicy keeps REST from making the hub dial itself.
-func (a *App) addressPolicy() cluster.AddressPolicy {
-	policy := cluster.AddressPolicy{Allow: a.config.AllowMemberCIDRs}
+func (a *App) addressPolicy() reach.AddressPolicy {
+	policy := reach.AddressPolicy{Allow: a.config.AllowMemberCIDRs}
 	for _, address := range []string{a.config.Listen, a.config.DashboardListen} {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {

@@ -70,7 +70,7 @@ type NewPreflight struct {
 //	@Tags		registration
 //	@Accept		json
 //	@Param		body	body		NewPreflight	true	"the kubeconfig"
-//	@Success	200		{object}	Preflight
+//	@Success	200		{object}	joining.Preflight
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/preflight [post]
 func (h *Handler) preflight(c *gin.Context) error {

@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -22,7 +23,7 @@ func fromObject(object *clusterv1alpha1.Cluster) Cluster {
 	row := Cluster{
 		Name: object.Name, ID: object.Spec.ID, Mode: string(object.Spec.SyncMode), Agent: agentOf(object),
 		Version: registration.PlainText(object.Status.KubernetesVersion), Provider: object.Spec.Provider, Region: object.Spec.Region, Zones: zonesOf(object),
-		APIEndpoint: object.Spec.APIEndpoint, ProxyURL: redactURL(object.Spec.ProxyURL), Labels: maps.Clone(object.Labels),
+		APIEndpoint: object.Spec.APIEndpoint, ProxyURL: reach.RedactURL(object.Spec.ProxyURL), Labels: maps.Clone(object.Labels),
 		Taints: []Taint{}, Conditions: []Condition{}, CreatedAt: object.CreationTimestamp.UTC(), ResourceVersion: object.ResourceVersion,
 	}
 	if row.Labels == nil {

@@ -29,6 +29,8 @@ import (
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/identity"
+	"muster.dev/muster/backend/joining"
+	"muster.dev/muster/backend/joining/joiningtest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
 	"muster.dev/muster/backend/registration"
@@ -343,7 +345,7 @@ func testRemovalByForce(t *testing.T, h *hubUnderTest) {
 func testPush(t *testing.T, h *hubUnderTest) {
 	member := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "p1", Nodes: 2})
 	began := time.Now()
-	made, err := cluster.Join(t.Context(), cluster.JoinRequest{Name: "p1", Hub: h.Client, Member: member.Config()})
+	made, err := joining.Join(t.Context(), joining.Request{Name: "p1", Hub: h.Client, Member: member.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +491,7 @@ func testSilence(t *testing.T, h *hubUnderTest) {
 	for what, refused := range map[string]agentapi.Hello{
 		registration.CodeNameTaken: {ClusterID: "id-other", AgentVersion: "v1"},
 	} {
-		if err := liveness.Joined(t.Context(), "s2", refused, "192.0.2.2"); codeOf(err) != what {
+		if err := liveness.Joined(t.Context(), "s2", refused, "192.0.2.2"); joiningtest.CodeOf(err) != what {
 			t.Errorf("%+v: %v", refused, err)
 		}
 	}
@@ -547,7 +549,7 @@ func testLink(t *testing.T, h *hubUnderTest) {
 	}
 
 	// Its old certificate does not bring it back; a new registration does.
-	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); codeOf(err) != registration.CodeLinkRefused {
+	if err := h.liveness.Joined(ctx, "l1", hello, "192.0.2.1"); joiningtest.CodeOf(err) != registration.CodeLinkRefused {
 		t.Errorf("the removed agent joins: %v", err)
 	}
 	h.allowTokens(t)

@@ -22,6 +22,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/identity"
+	"muster.dev/muster/backend/joining"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -162,7 +163,7 @@ func workWait(held []*workv1alpha1.Work, who string) *waiting {
 		names[i] = work.Name
 	}
 	slices.Sort(names)
-	return &waiting{ReasonWaitingForWorks, fmt.Sprintf("%s has to take the objects of %d works out of the member: %s", who, len(held), listed(names))}
+	return &waiting{ReasonWaitingForWorks, fmt.Sprintf("%s has to take the objects of %d works out of the member: %s", who, len(held), joining.Listed(names))}
 }
 
 // releaseWorks lets Works go whose objects nobody can take out of the member.
@@ -171,7 +172,7 @@ func (r *Reconciler) releaseWorks(ctx context.Context, works []*workv1alpha1.Wor
 	group.SetLimit(removalParallel)
 	for _, work := range works {
 		group.Go(func() error {
-			return client.IgnoreNotFound(dropFinalizer(ctx, identity.NewLiveWriter(r.hub, r.live), work.DeepCopy(), workv1alpha1.ExecutionControllerFinalizer))
+			return client.IgnoreNotFound(joining.DropFinalizer(ctx, identity.NewLiveWriter(r.hub, r.live), work.DeepCopy(), workv1alpha1.ExecutionControllerFinalizer))
 		})
 	}
 	return group.Wait()

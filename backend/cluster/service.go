@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
@@ -68,7 +69,7 @@ type ServiceOptions struct {
 	// Link tells the link of a cluster's agent; Liveness.Link does.
 	Link func(cluster string) (LinkState, bool)
 	// Policy says which member addresses REST may make the hub dial.
-	Policy AddressPolicy
+	Policy reach.AddressPolicy
 	// ForceAfter is how long a forced removal lets the orderly one try; 0: 5 s.
 	ForceAfter time.Duration
 	// Now tells the time; nil: time.Now.

@@ -13,6 +13,8 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
@@ -54,7 +56,7 @@ func (n NewRegistration) validate() error {
 			return err
 		}
 	}
-	request := JoinRequest{Name: n.ClusterName, Provider: n.Provider, Region: n.Region, Zones: n.Zones}
+	request := joining.Request{Name: n.ClusterName, Provider: n.Provider, Region: n.Region, Zones: n.Zones}
 	if request.Name == "" {
 		request.Name = "unnamed"
 	}
@@ -122,42 +124,42 @@ func (s *Service) registerPull(ctx context.Context, asked NewRegistration) (Star
 }
 
 // Preflight looks whether the hub could call a member. Operators may.
-func (s *Service) Preflight(ctx context.Context, kubeconfig, wanted, name string) (Preflight, error) {
+func (s *Service) Preflight(ctx context.Context, kubeconfig, wanted, name string) (joining.Preflight, error) {
 	hub, err := s.as(ctx, access.RoleOperator)
 	if err != nil {
-		return Preflight{}, err
+		return joining.Preflight{}, err
 	}
 	actor, _ := access.ActorFrom(ctx)
 	if err := s.limits.dial(actor.Name); err != nil {
-		return Preflight{}, err
+		return joining.Preflight{}, err
 	}
 	if name != "" {
 		if err := registration.ValidateName(name); err != nil {
-			return Preflight{}, err
+			return joining.Preflight{}, err
 		}
 	}
-	config, err := ParseKubeconfig([]byte(kubeconfig))
+	config, err := reach.Parse([]byte(kubeconfig))
 	if err != nil {
-		return Preflight{}, err
+		return joining.Preflight{}, err
 	}
-	result := Preflight{Contexts: config.Contexts(), Context: config.Choose(wanted), Checks: []Check{}, Plan: []PlannedObject{}}
+	result := joining.Preflight{Contexts: config.Contexts(), Context: config.Choose(wanted), Checks: []joining.Check{}, Plan: []joining.PlannedObject{}}
 	if result.Context == "" {
 		return result, nil
 	}
-	reach, err := config.Select(result.Context)
+	way, err := config.Select(result.Context)
 	if err != nil && wanted == "" && len(result.Contexts) > 1 {
 		result.Context = "" // another one may do: let it be chosen
 		return result, nil
 	}
 	if err != nil {
-		return Preflight{}, err
+		return joining.Preflight{}, err
 	}
-	result.Server, result.Keeps = reach.Server, reach.Keeps()
-	request := PreflightRequest{Access: reach, Name: name, Hub: hub, Dialer: NewDialer(s.Policy), Now: s.Now}
+	result.Server, result.Keeps = way.Server, way.Keeps()
+	request := joining.PreflightRequest{Access: way, Name: name, Hub: hub, Dialer: reach.NewDialer(s.Policy), Now: s.Now}
 	if result.Checks, result.Plan, err = request.Run(ctx); err != nil {
-		return Preflight{}, err
+		return joining.Preflight{}, err
 	}
-	result.OK = passed(result.Checks)
+	result.OK = joining.Passed(result.Checks)
 	return result, nil
 }
 
@@ -172,7 +174,7 @@ func (s *Service) registerPush(ctx context.Context, asked NewRegistration) (Star
 	if err := s.limits.dial(actor.Name); err != nil {
 		return Started{}, err
 	}
-	config, err := ParseKubeconfig([]byte(asked.Kubeconfig))
+	config, err := reach.Parse([]byte(asked.Kubeconfig))
 	if err != nil {
 		return Started{}, err
 	}
@@ -187,7 +189,7 @@ func (s *Service) registerPush(ctx context.Context, asked NewRegistration) (Star
 	record := registration.New(registration.NewID(), registration.FlavourPush, s.Now())
 	record.ClusterName, record.CreatedBy, record.State = asked.ClusterName, actor.Name, registration.StateRunning
 	record.Labels, record.Placement = maps.Clone(asked.Labels), registration.Placement{Provider: asked.Provider, Region: asked.Region, Zones: asked.Zones}
-	record.Target, record.Stamped = reach.target(), true // Join sets the labels itself
+	record.Target, record.Stamped = reach.Target(), true // Join sets the labels itself
 	task := &pushJoin{service: s, id: record.ID, asked: asked, access: reach, hub: hub, actor: actor, recorded: make(chan error, 1)}
 	task.asked.Kubeconfig = ""
 	stored, err := s.startPush(ctx, record, task)
@@ -328,29 +330,12 @@ func (s *Service) Decode(ctx context.Context, id, text string) (registration.Adv
 	return advice, nil
 }
 
-// Keeps is what a join remembers of an access.
-func (a *Access) Keeps() *Keeps {
-	keeps := &Keeps{Server: a.Server, CAPin: certificatePin(a.CA), Credential: a.Credential(), Insecure: a.Insecure}
-	if a.ProxyURL != nil {
-		keeps.ProxyURL = a.ProxyURL.String()
-	}
-	return keeps
-}
-
-func (a *Access) target() registration.Target {
-	target := registration.Target{Server: a.Server, Insecure: a.Insecure}
-	if a.ProxyURL != nil {
-		target.ProxyURL = a.ProxyURL.String()
-	}
-	return target
-}
-
 // pushJoin is the task of one push registration.
 type pushJoin struct {
 	service  *Service
 	id       string
 	asked    NewRegistration
-	access   *Access
+	access   *reach.Access
 	hub      client.Client
 	actor    access.Actor
 	recorded chan error // told once whether the audit took the intent
@@ -381,8 +366,8 @@ func (p *pushJoin) run(ctx context.Context) {
 // join is preflight, then Join.
 func (p *pushJoin) join(ctx context.Context) error {
 	stages, now := p.service.Registrations, p.service.Now
-	dialer := NewDialer(p.service.Policy)
-	checks, _, err := PreflightRequest{Access: p.access, Name: p.asked.ClusterName, Hub: p.hub, Dialer: dialer, Now: now}.Run(ctx)
+	dialer := reach.NewDialer(p.service.Policy)
+	checks, _, err := joining.PreflightRequest{Access: p.access, Name: p.asked.ClusterName, Hub: p.hub, Dialer: dialer, Now: now}.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -390,12 +375,12 @@ func (p *pushJoin) join(ctx context.Context) error {
 		stages.Note(p.id, fmt.Sprintf("%s: %s (%s, %d ms)", check.ID, check.State, check.Detail, check.Millis))
 	}
 	for _, check := range checks {
-		if check.State == CheckFailed {
+		if check.State == joining.CheckFailed {
 			return fault.Invalid("%s", check.Detail).WithCode(check.Code).WithFix(check.Fix)
 		}
 	}
 	stages.Advance(ctx, registration.Match{ID: p.id}, registration.StagePreflight, registration.StageEvent{Detail: fmt.Sprintf("%d checks", len(checks))})
-	_, err = Join(ctx, JoinRequest{
+	_, err = joining.Join(ctx, joining.Request{
 		Name: p.asked.ClusterName, Hub: p.hub, Member: p.access.DialConfig(dialer), ProxyURL: p.access.ProxyURL,
 		Provider: p.asked.Provider, Region: p.asked.Region, Zones: p.asked.Zones, Labels: p.asked.Labels,
 		Annotations: map[string]string{registration.Annotation: p.id}, Progress: p.progress(ctx),
@@ -404,17 +389,17 @@ func (p *pushJoin) join(ctx context.Context) error {
 }
 
 // progress turns steps into log lines and stages.
-func (p *pushJoin) progress(ctx context.Context) Progress {
+func (p *pushJoin) progress(ctx context.Context) joining.Progress {
 	stages := p.service.Registrations
-	return func(step Step) {
-		if step.State == StepRunning {
+	return func(step joining.Step) {
+		if step.State == joining.StepRunning {
 			return
 		}
 		stages.Note(p.id, string(step.State)+": "+step.Detail)
 		switch {
-		case step.State == StepDone && step.Name == "credential":
-			stages.Advance(ctx, registration.Match{ID: p.id}, registration.StageCredentials, registration.StageEvent{Detail: "account " + MemberAccount(p.asked.ClusterName)})
-		case step.State == StepDone && step.Name == "owners":
+		case step.State == joining.StepDone && step.Name == "credential":
+			stages.Advance(ctx, registration.Match{ID: p.id}, registration.StageCredentials, registration.StageEvent{Detail: "account " + joining.MemberAccount(p.asked.ClusterName)})
+		case step.State == joining.StepDone && step.Name == "owners":
 			p.service.arrive(ctx, p.id, p.asked.ClusterName, p.asked.ClusterName)
 		}
 	}

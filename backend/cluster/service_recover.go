@@ -12,6 +12,8 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/identity"
+	"muster.dev/muster/backend/joining"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -55,10 +57,10 @@ func (s *Service) recoverJoin(ctx context.Context, record registration.Registrat
 	}
 	if err != nil {
 		slog.Warn("interrupted join could not be taken back", "cluster", record.ClusterName, "error", err)
-		account := MemberAccount(record.ClusterName)
+		account := joining.MemberAccount(record.ClusterName)
 		failure.Cause = "The hub stopped while it joined the cluster, and could not remove what it had made there."
 		failure.Fix = fmt.Sprintf("Join the cluster again, or remove it in the member: kubectl delete clusterrolebinding,clusterrole %s; kubectl -n %s delete serviceaccount,secret %s",
-			memberRole(record.ClusterName), apis.ClusterNamespace, account)
+			joining.MemberRole(record.ClusterName), apis.ClusterNamespace, account)
 	}
 	s.Registrations.FailCurrent(ctx, record.ID, failure)
 }
@@ -81,7 +83,7 @@ func (s *Service) finishJoin(ctx context.Context, record registration.Registrati
 		if err := s.Hub.Get(ctx, client.ObjectKey{Namespace: apis.ClusterNamespace, Name: name}, &secret); err != nil {
 			return false, fmt.Errorf("read secret %s: %w", name, err)
 		}
-		if err := own(ctx, s.Hub, &secret, &cluster); err != nil {
+		if err := joining.OwnSecret(ctx, s.Hub, &secret, &cluster); err != nil {
 			return false, fmt.Errorf("own secret %s: %w", name, err)
 		}
 	}
@@ -121,11 +123,11 @@ func (s *Service) cleanInterrupted(ctx context.Context, record registration.Regi
 		}
 		return fmt.Errorf("clean member of %s: its credential was not stored yet", record.ClusterName)
 	}
-	config, err := secretConfig(access, record.Target)
+	config, err := reach.SecretConfig(access, record.Target)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	return Cleanup{Member: config, Cluster: record.ClusterName, Own: true, Progress: logProgress(record.ClusterName)}.Run(ctx)
+	return joining.Cleanup{Member: config, Cluster: record.ClusterName, Own: true, Progress: logProgress(record.ClusterName)}.Run(ctx)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +19,9 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -45,9 +45,9 @@ type RemovalPlan struct {
 	Works int `json:"works"`
 	// NamespacesKept are the member's namespaces that would stay although the hub
 	// made them, because they hold objects that it did not put there.
-	NamespacesKept []string      `json:"namespacesKept"`
-	Steps          []RemovalStep `json:"steps"`
-	Blockers       []Blocker     `json:"blockers"`
+	NamespacesKept []string          `json:"namespacesKept"`
+	Steps          []RemovalStep     `json:"steps"`
+	Blockers       []joining.Blocker `json:"blockers"`
 }
 
 // RemovalStep is one step of a removal, in its order.
@@ -73,7 +73,7 @@ func (s *Service) RemovalPlan(ctx context.Context, name string) (RemovalPlan, er
 	if err := hub.List(ctx, &works, client.InNamespace(apis.ExecutionSpace(name))); err != nil {
 		return RemovalPlan{}, fmt.Errorf("list works of %s: %w", name, kube.Fault(err))
 	}
-	plan := RemovalPlan{Works: len(works.Items), NamespacesKept: []string{}, Steps: removalSteps(cluster, works.Items), Blockers: []Blocker{}}
+	plan := RemovalPlan{Works: len(works.Items), NamespacesKept: []string{}, Steps: removalSteps(cluster, works.Items), Blockers: []joining.Blocker{}}
 	plan.Blockers = append(plan.Blockers, s.expectedBlockers(ctx, hub, cluster)...)
 	plan.NamespacesKept = append(plan.NamespacesKept, s.keptNamespaces(ctx, cluster, works.Items)...)
 	return plan, nil
@@ -112,9 +112,9 @@ func removalSteps(cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) [
 		return steps
 	}
 	return append(steps,
-		RemovalStep{What: "delete", Where: "member", Kind: "ClusterRoleBinding", Name: memberRole(cluster.Name)},
-		RemovalStep{What: "delete", Where: "member", Kind: "ClusterRole", Name: memberRole(cluster.Name)},
-		RemovalStep{What: "delete", Where: "member", Kind: "ServiceAccount", Name: secretNamespace(cluster) + "/" + MemberAccount(cluster.Name)},
+		RemovalStep{What: "delete", Where: "member", Kind: "ClusterRoleBinding", Name: joining.MemberRole(cluster.Name)},
+		RemovalStep{What: "delete", Where: "member", Kind: "ClusterRole", Name: joining.MemberRole(cluster.Name)},
+		RemovalStep{What: "delete", Where: "member", Kind: "ServiceAccount", Name: secretNamespace(cluster) + "/" + joining.MemberAccount(cluster.Name)},
 		RemovalStep{What: "delete if nothing else uses it", Where: "member", Kind: "Namespace", Name: secretNamespace(cluster)},
 	)
 }
@@ -128,10 +128,10 @@ func secretNamespace(cluster *clusterv1alpha1.Cluster) string {
 
 // expectedBlockers are the blockers of a removal under way or, before one, what
 // would make it wait.
-func (s *Service) expectedBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []Blocker {
-	blockers := FindBlockers(ctx, hub, cluster)
+func (s *Service) expectedBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []joining.Blocker {
+	blockers := joining.FindBlockers(ctx, hub, cluster)
 	if row := s.unlinked(cluster); cluster.DeletionTimestamp == nil && (row.State == StateFailed || row.State == StateUnknown) {
-		blockers = append(blockers, Blocker{
+		blockers = append(blockers, joining.Blocker{
 			What: "the member does not answer",
 			Why:  row.Message,
 			Fix:  "mend it first if its objects are to go with it; else they stay in the member",
@@ -159,7 +159,9 @@ func (s *Service) keptNamespaces(ctx context.Context, cluster *clusterv1alpha1.C
 				return nil
 			}
 		}
-		found, err := strangers(ctx, config, name, func(_ schema.GroupVersionResource, object *metav1.PartialObjectMetadata) bool { return managed(object) }, 1)
+		found, err := joining.Strangers(ctx, config, name, func(_ schema.GroupVersionResource, object *metav1.PartialObjectMetadata) bool {
+			return joining.Managed(object)
+		}, 1)
 		if err != nil {
 			return kept
 		}
@@ -180,24 +182,7 @@ func (s *Service) credentialOf(ctx context.Context, cluster *clusterv1alpha1.Clu
 	if err := s.Hub.Get(ctx, key, &secret); err != nil {
 		return nil, fmt.Errorf("read secret %s: %w", key, err)
 	}
-	return secretConfig(&secret, registration.Target{Server: cluster.Spec.APIEndpoint, ProxyURL: cluster.Spec.ProxyURL, Insecure: cluster.Spec.InsecureSkipTLSVerification})
-}
-
-func secretConfig(secret *corev1.Secret, target registration.Target) (*rest.Config, error) {
-	proxy := func(*http.Request) (*url.URL, error) { return nil, nil }
-	if target.ProxyURL != "" {
-		parsed, err := url.Parse(target.ProxyURL)
-		if err != nil {
-			return nil, fmt.Errorf("parse proxy of a member: %w", err)
-		}
-		proxy = http.ProxyURL(parsed)
-	}
-	config := &rest.Config{Host: target.Server, BearerToken: string(secret.Data[clusterv1alpha1.SecretTokenKey]), Proxy: proxy, Timeout: 10 * time.Second}
-	config.TLSClientConfig = rest.TLSClientConfig{Insecure: target.Insecure}
-	if !target.Insecure {
-		config.CAData = secret.Data[clusterv1alpha1.SecretCABundleKey]
-	}
-	return config, nil
+	return reach.SecretConfig(&secret, registration.Target{Server: cluster.Spec.APIEndpoint, ProxyURL: cluster.Spec.ProxyURL, Insecure: cluster.Spec.InsecureSkipTLSVerification})
 }
 
 // Remove begins the removal of a cluster and returns it as it is then; the
@@ -311,7 +296,7 @@ func (s *Service) follow(ctx context.Context, hub client.Client, leaving departu
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	clean := Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
+	clean := joining.Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
 	if err := clean.Run(ctx); err != nil {
 		slog.Warn("member was not cleaned", "cluster", cluster.Name, "error", err)
 		return
@@ -326,17 +311,17 @@ func (s *Service) force(ctx context.Context, hub client.Client, leaving departur
 	case <-ctx.Done():
 	case <-leaving.gone:
 	case <-timer.C:
-		if err := ForceRemoval(ctx, hub, leaving.cluster, logProgress(leaving.cluster.Name)); err != nil {
+		if err := joining.ForceRemoval(ctx, hub, leaving.cluster, logProgress(leaving.cluster.Name)); err != nil {
 			slog.Warn("cluster could not be removed by force", "cluster", leaving.cluster.Name, "error", err)
 		}
 	}
 }
 
 // logProgress tells an operator of the hub what stayed behind.
-func logProgress(cluster string) Progress {
-	return func(step Step) {
+func logProgress(cluster string) joining.Progress {
+	return func(step joining.Step) {
 		switch step.State {
-		case StepSkipped, StepFailed:
+		case joining.StepSkipped, joining.StepFailed:
 			slog.Info("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)
 		default:
 			slog.Debug("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)

@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -30,8 +29,10 @@ import (
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/httpapi/apitest"
+	"muster.dev/muster/backend/joining/joiningtest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/migrations"
@@ -39,7 +40,7 @@ import (
 
 // fixture is the domain over a fake hub API and a real SQLite database.
 type fixture struct {
-	hub           *fakeAPI
+	hub           *joiningtest.API
 	api           http.Handler
 	db            *database.DB
 	registrations *registration.Records
@@ -140,25 +141,25 @@ func (noHistory) Page(*gin.Context, audit.Filter) (httpapi.Page[audit.Entry], er
 	return httpapi.Page[audit.Entry]{Items: []audit.Entry{}}, nil
 }
 
-func newFixture(t *testing.T, hub *fakeAPI) *fixture {
+func newFixture(t *testing.T, hub *joiningtest.API) *fixture {
 	t.Helper()
 	return newFixtureOn(t, hub, databasetest.Open(t))
 }
 
-func newFixtureOn(t *testing.T, hub *fakeAPI, db *database.DB) *fixture {
+func newFixtureOn(t *testing.T, hub *joiningtest.API, db *database.DB) *fixture {
 	t.Helper()
 	f := &fixture{hub: hub, db: db, published: &published{Hub: live.NewHub(), rows: map[string]live.Event{}}, audited: &auditor{}}
 	made := &tokens{known: map[string]token.Token{}}
 	f.registrations = registration.NewRecords(registration.Options{DB: db, Live: f.published, Tokens: made})
-	mapper := hub.client().RESTMapper()
-	shared, err := cache.New(hub.config(), cache.Options{Scheme: kube.Scheme(), Mapper: mapper})
+	mapper := hub.Client().RESTMapper()
+	shared, err := cache.New(hub.Config(), cache.Options{Scheme: kube.Scheme(), Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.service = cluster.NewService(cluster.ServiceOptions{
-		Cache: shared, Hub: hub.client(), Clients: func(access.Actor) (client.Client, error) { return hub.client(), nil },
+		Cache: shared, Hub: hub.Client(), Clients: func(access.Actor) (client.Client, error) { return hub.Client(), nil },
 		Audit: f.audited, Live: f.published, ForceAfter: 50 * time.Millisecond, Tokens: made, Registrations: f.registrations,
-		Policy: cluster.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Policy: reach.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	handler := cluster.NewHandler(f.service, noHistory{}, cluster.About{Version: "v1", HubAddress: "hub.example:6443"})
 	actor := func(c *gin.Context) {
@@ -254,39 +255,35 @@ func (f *fixture) awaitState(t *testing.T, id string, state registration.State) 
 	return found
 }
 
-func kubeconfigFor(member *fakeAPI) string {
-	return kubeconfigOf(fmt.Sprintf("server: %q, certificate-authority-data: %s", member.server.URL, base64.StdEncoding.EncodeToString(member.ca())), "token: "+operatorToken)
-}
-
 // setReady stands for the status controller.
-func setReady(f *fakeAPI, name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	data, _ := json.Marshal(f.objects[clusterPath+name])
+func setReady(f *joiningtest.API, name string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	data, _ := json.Marshal(f.Objects[joiningtest.ClusterPath+name])
 	object := map[string]any{}
 	_ = json.Unmarshal(data, &object)
 	object["status"] = map[string]any{"kubernetesVersion": "v1.36.3", "conditions": []any{
 		map[string]any{"type": "Ready", "status": "True", "reason": "ClusterReady", "message": "", "lastTransitionTime": "2026-11-21T12:00:00Z"},
 	}}
-	f.store(clusterPath+name, object, "MODIFIED")
+	f.Store(joiningtest.ClusterPath+name, object, "MODIFIED")
 }
 
 func TestPushRegistration(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	var started cluster.Started
 	f.send(t, "POST", "/registrations", map[string]any{
-		"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member), "region": "eu", "labels": map[string]string{"tier": "edge"},
+		"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member), "region": "eu", "labels": map[string]string{"tier": "edge"},
 	}, &started)
 	id := started.Registration.ID
-	eventually(t, "the cluster exists", func() bool { return hub.object(clusterPath+"member1") != nil })
+	eventually(t, "the cluster exists", func() bool { return hub.Object(joiningtest.ClusterPath+"member1") != nil })
 	eventually(t, "the cluster stage is done", func() bool { return strings.Contains(stageLine(f.registration(t, id)), "cluster:done") })
 	setReady(hub, "member1")
 	ready := f.awaitState(t, id, registration.StateReady)
 	if len(ready.Log) < 10 {
 		t.Errorf("the log has %d lines: %v", len(ready.Log), ready.Log)
 	}
-	metadata := hub.object(clusterPath + "member1")["metadata"].(map[string]any)
+	metadata := hub.Object(joiningtest.ClusterPath + "member1")["metadata"].(map[string]any)
 	if metadata["labels"].(map[string]any)["tier"] != "edge" || metadata["annotations"].(map[string]any)["muster.dev/registration"] != id {
 		t.Errorf("the cluster is marked %v", metadata)
 	}
@@ -303,28 +300,28 @@ func TestPushRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{"audit": f.audited.text(t), "live rows": string(rows), "log": fmt.Sprint(ready.Log)} {
-		if strings.Contains(text, operatorToken) || strings.Contains(text, "token-of-") {
+		if strings.Contains(text, joiningtest.OperatorToken) || strings.Contains(text, "token-of-") {
 			t.Errorf("the %s holds a credential", what)
 		}
 	}
 }
 
 func TestPushRegistrationFailsWithCauseAndLeavesNothing(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	tests := map[string]struct {
 		spoil func()
 		stage string
 		code  string
 	}{
-		"credential refused": {func() { delete(member.tokens, operatorToken) }, "preflight", "MU-207"},
+		"credential refused": {func() { delete(member.Tokens, joiningtest.OperatorToken) }, "preflight", "MU-207"},
 		"no token controller": {func() {
-			member.tokens[operatorToken] = ""
-			hub.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			member.Tokens[joiningtest.OperatorToken] = ""
+			hub.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/secrets") {
 					return false
 				}
-				refuse(w, http.StatusForbidden, "Forbidden", "not in this test")
+				joiningtest.Refuse(w, http.StatusForbidden, "Forbidden", "not in this test")
 				return true
 			}
 		}, "cluster", ""},
@@ -332,20 +329,20 @@ func TestPushRegistrationFailsWithCauseAndLeavesNothing(t *testing.T) {
 	for _, name := range []string{"credential refused", "no token controller"} {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
-			member.mu.Lock()
+			member.Mu.Lock()
 			test.spoil()
-			member.mu.Unlock()
+			member.Mu.Unlock()
 			var started cluster.Started
-			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, &started)
+			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
 			failed := f.awaitState(t, started.Registration.ID, registration.StateFailed)
 			at := slices.IndexFunc(failed.Stages, func(s registration.Stage) bool { return s.State == registration.StageFailed })
 			if stage := failed.Stages[at]; stage.Name != test.stage || stage.Code != test.code || stage.Cause == "" || stage.Fix == "" {
 				t.Errorf("failed stage is %+v, want %s with %s", stage, test.stage, test.code)
 			}
-			if got := member.all(); len(got) > 0 {
+			if got := member.All(); len(got) > 0 {
 				t.Errorf("left in the member: %v", got)
 			}
-			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.all()); diff != "" {
+			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.All()); diff != "" {
 				t.Errorf("left on the hub (-want +got):\n%s", diff)
 			}
 		})
@@ -353,13 +350,13 @@ func TestPushRegistrationFailsWithCauseAndLeavesNothing(t *testing.T) {
 }
 
 func TestPushRegistrationCancelled(t *testing.T) {
-	hub, member := joinPair(t)
-	member.fillTokens = false // so that the join waits
+	hub, member := joiningtest.Pair(t)
+	member.FillTokens = false // so that the join waits
 	f := newFixture(t, hub)
 	var started cluster.Started
-	f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, &started)
-	eventually(t, "the join waits for tokens", func() bool { return len(member.names("/api/v1/namespaces/karmada-cluster/secrets/")) == 2 })
-	if code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, nil); code != http.StatusConflict {
+	f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
+	eventually(t, "the join waits for tokens", func() bool { return len(member.Names("/api/v1/namespaces/karmada-cluster/secrets/")) == 2 })
+	if code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, nil); code != http.StatusConflict {
 		t.Errorf("a second join of the name answered %d", code)
 	}
 	var ended registration.Registration
@@ -367,7 +364,7 @@ func TestPushRegistrationCancelled(t *testing.T) {
 	if ended.State != registration.StateCancelled {
 		t.Errorf("state is %s", ended.State)
 	}
-	if got := member.all(); len(got) > 0 {
+	if got := member.All(); len(got) > 0 {
 		t.Errorf("left in the member: %v", got)
 	}
 	if code := f.send(t, "DELETE", "/registrations/"+started.Registration.ID, nil, nil); code != http.StatusConflict {
@@ -376,15 +373,15 @@ func TestPushRegistrationCancelled(t *testing.T) {
 }
 
 func TestPushRegistrationIsRefusedWithoutAudit(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	f.audited.refuse = fault.Unavailable("no audit")
-	code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, nil)
+	code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, nil)
 	if code != http.StatusServiceUnavailable {
 		t.Errorf("answered %d", code)
 	}
-	if len(member.requests) > 0 {
-		t.Errorf("the member was asked: %v", member.requests)
+	if len(member.Requests) > 0 {
+		t.Errorf("the member was asked: %v", member.Requests)
 	}
 }
 
@@ -415,13 +412,13 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			hub, member := joinPair(t)
+			hub, member := joiningtest.Pair(t)
 			file := filepath.Join(t.TempDir(), "muster.db")
 			crashed := make(chan struct{})
 			var once sync.Once
 			var dead sync.Mutex
 			isDead := false
-			hub.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+			hub.Intercept = func(_ http.ResponseWriter, r *http.Request) bool {
 				dead.Lock()
 				defer dead.Unlock()
 				if r.Method+" "+r.URL.Path == test.stopAt {
@@ -433,7 +430,7 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 				}
 				return false
 			}
-			member.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+			member.Intercept = func(_ http.ResponseWriter, r *http.Request) bool {
 				dead.Lock()
 				defer dead.Unlock()
 				if isDead && r.Method == http.MethodDelete {
@@ -443,14 +440,14 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 			}
 			f := newFixtureOn(t, hub, openFile(t, file))
 			var started cluster.Started
-			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": kubeconfigFor(member)}, &started)
+			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
 			<-crashed
 			f.awaitState(t, started.Registration.ID, registration.StateFailed) // this process still knew
 			f.stop()
 			setStored(t, file, started.Registration.ID, "running") // a crash would not have
 
 			dead.Lock()
-			isDead, hub.intercept, member.intercept = false, nil, nil
+			isDead, hub.Intercept, member.Intercept = false, nil, nil
 			dead.Unlock()
 			again := newFixtureOn(t, hub, openFile(t, file))
 			found := again.awaitState(t, started.Registration.ID, test.want)
@@ -458,16 +455,16 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 				return strings.Contains(stageLine(again.registration(t, started.Registration.ID)), test.line)
 			})
 			if test.want == registration.StateFailed {
-				if got := member.all(); len(got) > 0 {
+				if got := member.All(); len(got) > 0 {
 					t.Errorf("left in the member: %v", got)
 				}
-				if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.all()); diff != "" {
+				if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.All()); diff != "" {
 					t.Errorf("left on the hub (-want +got):\n%s", diff)
 				}
 				return
 			}
 			for _, secret := range []string{"member1", "member1-impersonator"} {
-				if owners := hub.object("/api/v1/namespaces/karmada-cluster/secrets/" + secret)["metadata"].(map[string]any)["ownerReferences"]; owners == nil {
+				if owners := hub.Object("/api/v1/namespaces/karmada-cluster/secrets/" + secret)["metadata"].(map[string]any)["ownerReferences"]; owners == nil {
 					t.Errorf("secret %s has no owner", secret)
 				}
 			}
@@ -493,7 +490,7 @@ func setStored(t *testing.T, file, id, state string) {
 }
 
 func TestPullRegistration(t *testing.T) {
-	hub, _ := joinPair(t)
+	hub, _ := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	var started cluster.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull", "clusterName": "edge-7", "labels": map[string]string{"tier": "edge"}}, &started)
@@ -512,12 +509,12 @@ func TestPullRegistration(t *testing.T) {
 	f.registrations.Advance(ctx, registration.Match{TokenID: tokenID, Cluster: "edge-7"}, "approved", from)
 	f.registrations.Advance(ctx, registration.Match{Cluster: "edge-7"}, "identity", from)
 	f.registrations.Advance(ctx, registration.Match{Cluster: "edge-7"}, "link", from)
-	hub.put(clusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
+	hub.Put(joiningtest.ClusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
 		"metadata": map[string]any{"name": "edge-7", "annotations": map[string]any{"muster.dev/agent": "muster"}}, "spec": map[string]any{"syncMode": "Pull"}})
 	setReady(hub, "edge-7")
 	f.awaitState(t, id, registration.StateReady)
 	eventually(t, "the labels are on the cluster", func() bool {
-		labels, _ := hub.object(clusterPath + "edge-7")["metadata"].(map[string]any)["labels"].(map[string]any)
+		labels, _ := hub.Object(joiningtest.ClusterPath + "edge-7")["metadata"].(map[string]any)["labels"].(map[string]any)
 		return labels["tier"] == "edge"
 	})
 	var page httpapi.Page[registration.Registration]
@@ -528,13 +525,13 @@ func TestPullRegistration(t *testing.T) {
 }
 
 func TestPullRegistrationOfALivingClusterWaitsForItsAgent(t *testing.T) {
-	hub, _ := joinPair(t)
+	hub, _ := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	var started cluster.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull"}, &started)
 	id, match := started.Registration.ID, registration.Match{TokenID: started.Registration.TokenID, Cluster: "edge-7"}
 	f.registrations.Advance(t.Context(), match, "identity", registration.StageEvent{})
-	hub.put(clusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
+	hub.Put(joiningtest.ClusterPath+"edge-7", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1",
 		"metadata": map[string]any{"name": "edge-7", "annotations": map[string]any{"muster.dev/agent": "muster"}}, "spec": map[string]any{"syncMode": "Pull"}})
 	setReady(hub, "edge-7") // by an earlier registration
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/edge-7", nil) == http.StatusOK })
@@ -545,7 +542,7 @@ func TestPullRegistrationOfALivingClusterWaitsForItsAgent(t *testing.T) {
 }
 
 func TestRegistrationsThatBeginByThemselves(t *testing.T) {
-	hub, _ := joinPair(t)
+	hub, _ := joiningtest.Pair(t)
 	f := newFixture(t, hub)
 	made, err := (&tokens{known: map[string]token.Token{}}).Create(t.Context(), token.Spec{}, token.Placement{})
 	if err != nil {
@@ -554,7 +551,7 @@ func TestRegistrationsThatBeginByThemselves(t *testing.T) {
 	ctx := t.Context()
 	f.registrations.Advance(ctx, registration.Match{TokenID: made.Token.ID}, "contact", registration.StageEvent{}) // not a token of this hub
 	f.registrations.Advance(ctx, registration.Match{Cluster: "stranger"}, "link", registration.StageEvent{})
-	hub.put(clusterPath+"cli", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "cli"}, "spec": map[string]any{"syncMode": "Push"}})
+	hub.Put(joiningtest.ClusterPath+"cli", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "cli"}, "spec": map[string]any{"syncMode": "Push"}})
 	var page httpapi.Page[registration.Registration]
 	eventually(t, "the cluster of the command line has a record", func() bool {
 		f.get(t, "/registrations", &page)
@@ -563,7 +560,7 @@ func TestRegistrationsThatBeginByThemselves(t *testing.T) {
 	setReady(hub, "cli")
 	f.awaitState(t, page.Items[0].ID, registration.StateReady)
 	setReady(hub, "cli") // and its life goes on
-	hub.put(clusterPath+"marker", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "marker"}, "spec": map[string]any{"syncMode": "Pull"}})
+	hub.Put(joiningtest.ClusterPath+"marker", map[string]any{"kind": "Cluster", "apiVersion": "cluster.karmada.io/v1alpha1", "metadata": map[string]any{"name": "marker"}, "spec": map[string]any{"syncMode": "Pull"}})
 	eventually(t, "the later cluster has a record", func() bool {
 		page = httpapi.Page[registration.Registration]{}
 		f.get(t, "/registrations", &page)
@@ -575,13 +572,13 @@ func TestRegistrationsThatBeginByThemselves(t *testing.T) {
 }
 
 func TestClustersOverREST(t *testing.T) {
-	hub, member := joined(t)
+	hub, member := joiningtest.Joined(t)
 	f := newFixture(t, hub)
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusOK })
 	var seen cluster.Cluster
 	f.get(t, "/clusters/member1", &seen)
 	viewer, operator := map[string]string{"X-Role": "viewer"}, map[string]string{"X-Role": "operator"}
-	bad := kubeconfigOf("server: https://a.example", "exec: {command: canary}")
+	bad := joiningtest.KubeconfigOf("server: https://a.example", "exec: {command: canary}")
 	body := func(value any) string { data, _ := json.Marshal(value); return string(data) }
 	apitest.Run(t, f.api, []apitest.Scenario{
 		{Name: "info for strangers", Method: "GET", Path: "/api/v1/info", Status: 200, Check: func(t *testing.T, r *httptest.ResponseRecorder) {
@@ -610,9 +607,9 @@ func TestClustersOverREST(t *testing.T) {
 		{Name: "removal unconfirmed", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"confirm":"other"}`, Status: 400},
 		{Name: "viewer may not remove", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: viewer, Body: `{"confirm":"member1"}`, Status: 403},
 		{Name: "operator may not force", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"confirm":"member1","force":true}`, Status: 403},
-		{Name: "viewer may not preflight", Method: "POST", Path: "/api/v1/preflight", Header: viewer, Body: body(map[string]string{"kubeconfig": kubeconfigFor(member)}), Status: 403},
+		{Name: "viewer may not preflight", Method: "POST", Path: "/api/v1/preflight", Header: viewer, Body: body(map[string]string{"kubeconfig": joiningtest.KubeconfigFor(member)}), Status: 403},
 		{Name: "exec is refused", Method: "POST", Path: "/api/v1/preflight", Header: operator, Body: body(map[string]string{"kubeconfig": bad}), Status: 400, Code: "MU-202", Contains: []string{"exec"}},
-		{Name: "preflight of what is here", Method: "POST", Path: "/api/v1/preflight", Header: operator, Body: body(map[string]string{"kubeconfig": kubeconfigFor(member), "name": "other"}),
+		{Name: "preflight of what is here", Method: "POST", Path: "/api/v1/preflight", Header: operator, Body: body(map[string]string{"kubeconfig": joiningtest.KubeconfigFor(member), "name": "other"}),
 			Status: 200, Contains: []string{`"ok":false`, "MU-211", "member1"}},
 		{Name: "push without a name", Method: "POST", Path: "/api/v1/registrations", Header: operator, Body: `{"flavour":"push"}`, Status: 400},
 		{Name: "pull of a taken name", Method: "POST", Path: "/api/v1/registrations", Header: operator, Body: `{"flavour":"pull","clusterName":"member1"}`, Status: 409, Code: "MU-105"},
@@ -624,19 +621,19 @@ func TestClustersOverREST(t *testing.T) {
 }
 
 func TestRemoveCleansTheMember(t *testing.T) {
-	hub, member := joined(t)
-	controller(hub)
+	hub, member := joiningtest.Joined(t)
+	joiningtest.LetGo(hub)
 	f := newFixture(t, hub)
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusOK })
 	var row cluster.Cluster
 	f.send(t, "DELETE", "/clusters/member1", map[string]any{"confirm": "member1"}, &row)
-	eventually(t, "the cluster is gone", func() bool { return hub.object(clusterPath+"member1") == nil })
-	eventually(t, "the member is clean", func() bool { return len(member.all()) == 0 })
+	eventually(t, "the cluster is gone", func() bool { return hub.Object(joiningtest.ClusterPath+"member1") == nil })
+	eventually(t, "the member is clean", func() bool { return len(member.All()) == 0 })
 	eventually(t, "its row is gone", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusNotFound })
 }
 
 func TestRemovalGoesOnAfterARestart(t *testing.T) {
-	hub, member := joined(t)
+	hub, member := joiningtest.Joined(t)
 	f := newFixture(t, hub)
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusOK })
 	var row cluster.Cluster
@@ -645,25 +642,25 @@ func TestRemovalGoesOnAfterARestart(t *testing.T) {
 		t.Errorf("row is %+v", row)
 	}
 	f.stop()
-	hub.mu.Lock()
-	hub.requests = nil
-	hub.mu.Unlock()
+	hub.Mu.Lock()
+	hub.Requests = nil
+	hub.Mu.Unlock()
 	newFixture(t, hub)
 	eventually(t, "the hub has the credential", func() bool {
-		hub.mu.Lock()
-		defer hub.mu.Unlock()
-		return slices.Contains(hub.requests, "GET /api/v1/namespaces/karmada-cluster/secrets/member1")
+		hub.Mu.Lock()
+		defer hub.Mu.Unlock()
+		return slices.Contains(hub.Requests, "GET /api/v1/namespaces/karmada-cluster/secrets/member1")
 	})
-	controller(hub)
+	joiningtest.LetGo(hub)
 	setReady(hub, "member1") // an event, for the controller to see the deletion
-	eventually(t, "the member is clean", func() bool { return len(member.all()) == 0 })
+	eventually(t, "the member is clean", func() bool { return len(member.All()) == 0 })
 }
 
 func TestForcedRemoval(t *testing.T) {
-	hub, _ := joined(t)
+	hub, _ := joiningtest.Joined(t)
 	f := newFixture(t, hub)
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusOK })
 	var row cluster.Cluster
 	f.send(t, "DELETE", "/clusters/member1", map[string]any{"confirm": "member1", "force": true}, &row)
-	eventually(t, "the cluster is gone", func() bool { return hub.object(clusterPath+"member1") == nil })
+	eventually(t, "the cluster is gone", func() bool { return hub.Object(joiningtest.ClusterPath+"member1") == nil })
 }

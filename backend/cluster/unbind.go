@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/joining"
 	"muster.dev/muster/backend/kube"
 )
 
@@ -69,7 +70,7 @@ func (r *Reconciler) eachPage(ctx context.Context, list client.ObjectList, visit
 
 // unbindOne patches one binding; spec points into it.
 func unbindOne[T client.Object](ctx context.Context, hub client.Client, binding T, spec *workv1alpha2.ResourceBindingSpec, cluster string) error {
-	if !targets(spec.Clusters, cluster) {
+	if !joining.Targets(spec.Clusters, cluster) {
 		return nil
 	}
 	before, ok := binding.DeepCopyObject().(T)

@@ -21,9 +21,9 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/execution"
+	"muster.dev/muster/backend/joining"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
 )
@@ -47,7 +47,7 @@ func start(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f.Run(t, manager)
-	if _, err := cluster.Join(t.Context(), cluster.JoinRequest{Name: "m1", Hub: f.Client, Member: f.member.Config()}); err != nil {
+	if _, err := joining.Join(t.Context(), joining.Request{Name: "m1", Hub: f.Client, Member: f.member.Config()}); err != nil {
 		t.Fatal(err)
 	}
 	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}})

@@ -11,8 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"muster.dev/muster/backend/apis"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining"
 )
 
 // memberAccess is how a command reaches a member cluster.
@@ -81,7 +81,7 @@ func proxyOf(raw *clientcmdapi.Config, context string) *url.URL {
 // karmadactl's command of the same name (contract karmada.md section 4.1).
 func newJoinCommand() *cobra.Command {
 	hub, member := &hubAccess{}, &memberAccess{}
-	request := cluster.JoinRequest{}
+	request := joining.Request{}
 	dryRun := false
 	command := &cobra.Command{
 		Use:   "join NAME --cluster-kubeconfig FILE",
@@ -105,7 +105,7 @@ func newJoinCommand() *cobra.Command {
 	return command
 }
 
-func runJoin(command *cobra.Command, hub *hubAccess, member *memberAccess, request cluster.JoinRequest, dryRun bool) error {
+func runJoin(command *cobra.Command, hub *hubAccess, member *memberAccess, request joining.Request, dryRun bool) error {
 	if err := request.Validate(); err != nil {
 		return err
 	}
@@ -118,14 +118,14 @@ func runJoin(command *cobra.Command, hub *hubAccess, member *memberAccess, reque
 		return err
 	}
 	if dryRun {
-		plan, err := cluster.Plan(command.Context(), request)
+		plan, err := joining.Plan(command.Context(), request)
 		if err != nil {
 			return err
 		}
 		return printPlan(command.OutOrStdout(), plan)
 	}
 	request.Progress = printProgress(command.ErrOrStderr())
-	made, err := cluster.Join(command.Context(), request)
+	made, err := joining.Join(command.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func runJoin(command *cobra.Command, hub *hubAccess, member *memberAccess, reque
 	return err
 }
 
-func printPlan(out io.Writer, plan []cluster.PlannedObject) error {
+func printPlan(out io.Writer, plan []joining.PlannedObject) error {
 	for _, object := range plan {
 		name := object.Name
 		if object.Namespace != "" {
@@ -147,9 +147,9 @@ func printPlan(out io.Writer, plan []cluster.PlannedObject) error {
 }
 
 // printProgress writes a line for each step that ended.
-func printProgress(out io.Writer) cluster.Progress {
-	marks := map[cluster.StepState]string{cluster.StepDone: "✔", cluster.StepFailed: "✘", cluster.StepSkipped: "–"}
-	return func(step cluster.Step) {
+func printProgress(out io.Writer) joining.Progress {
+	marks := map[joining.StepState]string{joining.StepDone: "✔", joining.StepFailed: "✘", joining.StepSkipped: "–"}
+	return func(step joining.Step) {
 		if mark, ended := marks[step.State]; ended {
 			fmt.Fprintln(out, mark, step.Detail)
 		}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/joining"
 )
 
 // newUnjoinCommand removes a cluster that the hub calls, compatible with
 // karmadactl's command of the same name (contract karmada.md section 4.4).
 func newUnjoinCommand() *cobra.Command {
 	hub, member := &hubAccess{}, &memberAccess{}
-	request := cluster.UnjoinRequest{}
+	request := joining.UnjoinRequest{}
 	command := &cobra.Command{
 		Use:   "unjoin NAME [--cluster-kubeconfig FILE]",
 		Short: "Remove a cluster that was joined in push mode",
@@ -37,7 +37,7 @@ Namespaces of the member that hold objects the hub did not put there stay.`,
 	return command
 }
 
-func runUnjoin(command *cobra.Command, hub *hubAccess, member *memberAccess, request cluster.UnjoinRequest) error {
+func runUnjoin(command *cobra.Command, hub *hubAccess, member *memberAccess, request joining.UnjoinRequest) error {
 	if member.kubeconfig != "" {
 		config, _, err := member.config(request.Name, command.ErrOrStderr())
 		if err != nil {
@@ -51,7 +51,7 @@ func runUnjoin(command *cobra.Command, hub *hubAccess, member *memberAccess, req
 	}
 	request.Hub, request.Namespace = api, member.namespace
 	request.Progress = printProgress(command.ErrOrStderr())
-	if err := cluster.Unjoin(command.Context(), request); err != nil {
+	if err := joining.Unjoin(command.Context(), request); err != nil {
 		return err
 	}
 	if request.DryRun {

@@ -1,4 +1,4 @@
-package cluster
+package reach
 
 import (
 	"context"
@@ -224,12 +224,12 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		}
 		last = err
 	}
-	return nil, fault.Unavailable("%s cannot be reached: %s", net.JoinHostPort(host, fmt.Sprint(port)), dialReason(last)).WithCode(registration.CodeTCP).
+	return nil, fault.Unavailable("%s cannot be reached: %s", net.JoinHostPort(host, fmt.Sprint(port)), DialReason(last)).WithCode(registration.CodeTCP).
 		WithFix(registration.Advise(registration.CodeTCP).Fix).Wrap(last)
 }
 
-// serverHostPort is the host and port of an https URL.
-func serverHostPort(server *url.URL) (host string, port uint16, err error) {
+// HostPort is the host and port of an https URL.
+func HostPort(server *url.URL) (host string, port uint16, err error) {
 	number := server.Port()
 	if number == "" {
 		number = map[string]string{"http": "80", "socks5": "1080"}[server.Scheme]
@@ -252,8 +252,8 @@ func splitHostPort(address string) (string, uint16, error) {
 	return host, uint16(port), nil
 }
 
-// checkLiteral judges a host that is written as an address; a name passes.
-func (d *Dialer) checkLiteral(host string, port uint16) error {
+// CheckLiteral judges a host that is written as an address; a name passes.
+func (d *Dialer) CheckLiteral(host string, port uint16) error {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
 		return nil

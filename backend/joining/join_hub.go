@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -194,7 +194,7 @@ func (j *join) ownSecret(ctx context.Context, secret *corev1.Secret, cluster *cl
 			return hubFault("read secret "+secret.Name, err)
 		}
 		if err == nil && string(current.Data[clusterv1alpha1.SecretTokenKey]) == string(secret.Data[clusterv1alpha1.SecretTokenKey]) {
-			err = own(ctx, j.Hub, &current, cluster)
+			err = OwnSecret(ctx, j.Hub, &current, cluster)
 			if err == nil {
 				return nil
 			}
@@ -220,9 +220,9 @@ func (j *join) ownSecret(ctx context.Context, secret *corev1.Secret, cluster *cl
 		WithFix("see whether another join of " + j.Name + " is running, then join again")
 }
 
-// own patches the owner reference of contract section 4.2 step 10 onto exactly
+// OwnSecret patches the owner reference of contract section 4.2 step 10 onto exactly
 // this Secret.
-func own(ctx context.Context, hub client.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
+func OwnSecret(ctx context.Context, hub client.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": secret.UID, "ownerReferences": []metav1.OwnerReference{identity.OwnerReference(cluster)},
 	}})

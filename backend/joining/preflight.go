@@ -1,9 +1,8 @@
-package cluster
+package joining
 
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -14,11 +13,12 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
 // CheckState is the outcome of one check.
-type CheckState string
+type CheckState string // @name cluster.CheckState
 
 // The states of a check.
 const (
@@ -37,40 +37,29 @@ type Check struct {
 	Code   string     `json:"code,omitempty" validate:"optional"`
 	Fix    string     `json:"fix,omitempty" validate:"optional"`
 	Millis int64      `json:"millis"`
-}
-
-// Keeps is what a join remembers of a kubeconfig: never the credential itself.
-type Keeps struct {
-	Server string `json:"server"`
-	// CAPin is the pin of the CA that verifies the server, empty for the system's.
-	CAPin string `json:"caPin"`
-	// Credential is the kind of credential that is used once and forgotten.
-	Credential string `json:"credential"`
-	Insecure   bool   `json:"insecure"`
-	ProxyURL   string `json:"proxyURL,omitempty" validate:"optional"`
-}
+} // @name cluster.Check
 
 // Preflight is what is known before anything is created.
 type Preflight struct {
-	Contexts []ContextInfo `json:"contexts"`
+	Contexts []reach.ContextInfo `json:"contexts"`
 	// Context is the one that was checked, empty if none could be chosen.
 	Context string          `json:"context"`
 	Server  string          `json:"server"`
-	Keeps   *Keeps          `json:"keeps,omitempty" validate:"optional"`
+	Keeps   *reach.Keeps    `json:"keeps,omitempty" validate:"optional"`
 	Checks  []Check         `json:"checks"`
 	Plan    []PlannedObject `json:"plan"`
 	OK      bool            `json:"ok"`
-}
+} // @name cluster.Preflight
 
 // PreflightRequest asks whether a member can be joined.
 type PreflightRequest struct {
-	Access *Access
+	Access *reach.Access
 	// Name is the wished name; empty leaves the name unchecked and the plan empty.
 	Name string
 	// Hub reads the registered clusters as whoever asks.
 	Hub client.Client
 	// Dialer judges and dials the member's address.
-	Dialer *Dialer
+	Dialer *reach.Dialer
 	// Now is the hub's clock.
 	Now func() time.Time
 }
@@ -115,28 +104,19 @@ func (r PreflightRequest) Run(ctx context.Context) ([]Check, []PlannedObject, er
 		return nil, nil, fault.Invalid("the server is not a URL").WithCode(registration.CodeKubeconfig)
 	}
 	run := &preflight{PreflightRequest: r, server: server, config: r.Access.DialConfig(r.Dialer)}
-	if run.client, err = memberClient(run.config); err != nil {
+	if run.client, err = reach.NewClient(run.config); err != nil {
 		return nil, nil, err
 	}
 	checks := run.checks(ctx)
-	if r.Name == "" || !passed(checks) {
+	if r.Name == "" || !Passed(checks) {
 		return checks, []PlannedObject{}, nil
 	}
-	plan, err := Plan(ctx, JoinRequest{Name: r.Name, Namespace: apis.ClusterNamespace, Hub: r.Hub, Member: run.config, ProxyURL: r.Access.ProxyURL})
+	plan, err := Plan(ctx, Request{Name: r.Name, Namespace: apis.ClusterNamespace, Hub: r.Hub, Member: run.config, ProxyURL: r.Access.ProxyURL})
 	return checks, plan, err
 }
 
-// DialConfig is Config over a dialer that keeps to its policy.
-func (a *Access) DialConfig(dialer *Dialer) *rest.Config {
-	config := a.Config()
-	config.Dial = dialer.DialContext
-	config.Timeout = 20 * time.Second
-	// No proxy of the hub's environment: the address was judged without it.
-	config.Proxy = func(*http.Request) (*url.URL, error) { return a.ProxyURL, nil }
-	return config
-}
-
-func passed(checks []Check) bool {
+// Passed says whether no check failed.
+func Passed(checks []Check) bool {
 	for _, check := range checks {
 		if check.State == CheckFailed {
 			return false
@@ -210,11 +190,11 @@ func (p *preflight) target() *url.URL {
 // the server behind a proxy is judged here only: the proxy resolves its name.
 func (p *preflight) checkAddress(ctx context.Context) outcome {
 	for _, target := range []*url.URL{p.server, p.target()} {
-		host, port, err := serverHostPort(target)
+		host, port, err := reach.HostPort(target)
 		if err != nil {
 			return failed(err)
 		}
-		if err := p.Dialer.checkLiteral(host, port); err != nil {
+		if err := p.Dialer.CheckLiteral(host, port); err != nil {
 			return failed(err)
 		}
 	}
@@ -225,7 +205,7 @@ func (p *preflight) checkAddress(ctx context.Context) outcome {
 }
 
 func (p *preflight) checkDNS(ctx context.Context) outcome {
-	host, port, err := serverHostPort(p.target())
+	host, port, err := reach.HostPort(p.target())
 	if err != nil {
 		return failed(err)
 	}
@@ -241,7 +221,7 @@ func (p *preflight) checkDNS(ctx context.Context) outcome {
 }
 
 func (p *preflight) checkTCP(ctx context.Context) outcome {
-	host, port, err := serverHostPort(p.target())
+	host, port, err := reach.HostPort(p.target())
 	if err != nil {
 		return failed(err)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -14,17 +14,18 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
 // strangersInFlight bounds the lists asked of a member at a time.
 const strangersInFlight = 8
 
-// strangers names up to limit objects of a namespace in a member, as
+// Strangers names up to limit objects of a namespace in a member, as
 // resource/name, that neither Kubernetes keeps there by itself nor ours claims.
 // It looks at every kind that can be listed and deleted; kinds whose API does not
 // answer are left out.
-func strangers(ctx context.Context, member *rest.Config, namespace string, ours func(schema.GroupVersionResource, *metav1.PartialObjectMetadata) bool, limit int) ([]string, error) {
+func Strangers(ctx context.Context, member *rest.Config, namespace string, ours func(schema.GroupVersionResource, *metav1.PartialObjectMetadata) bool, limit int) ([]string, error) {
 	resources, client, err := namespacedResources(member)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func strangers(ctx context.Context, member *rest.Config, namespace string, ours 
 				return nil
 			}
 			if err != nil {
-				return memberFault("list "+resource.Resource+" in "+namespace, err)
+				return reach.Fault("list "+resource.Resource+" in "+namespace, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -65,25 +66,25 @@ func namespacedResources(member *rest.Config) ([]schema.GroupVersionResource, me
 	config.WarningHandler = rest.NoWarnings{} // of deprecated kinds, which are looked at like any other
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, nil, memberFault("reach the member", err)
+		return nil, nil, reach.Fault("reach the member", err)
 	}
-	httpClient := &http.Client{Transport: transport, Timeout: config.Timeout, CheckRedirect: stay}
+	httpClient := &http.Client{Transport: transport, Timeout: config.Timeout, CheckRedirect: reach.Stay}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, nil, memberFault("reach the member", err)
+		return nil, nil, reach.Fault("reach the member", err)
 	}
 	lists, err := disco.ServerPreferredNamespacedResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, nil, memberFault("read what the member serves", err)
+		return nil, nil, reach.Fault("read what the member serves", err)
 	}
 	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
 	byResource, err := discovery.GroupVersionResources(lists)
 	if err != nil {
-		return nil, nil, memberFault("read what the member serves", err)
+		return nil, nil, reach.Fault("read what the member serves", err)
 	}
 	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
 	if err != nil {
-		return nil, nil, memberFault("reach the member", err)
+		return nil, nil, reach.Fault("reach the member", err)
 	}
 	var resources []schema.GroupVersionResource
 	for resource := range byResource {

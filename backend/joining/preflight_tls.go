@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -52,7 +53,7 @@ func (p *preflight) checkTLS(ctx context.Context) outcome {
 	if err != nil {
 		return failed(fault.Invalid("the server is not a URL").WithCode(registration.CodeKubeconfig))
 	}
-	answer, err := (&http.Client{Transport: transport, CheckRedirect: stay}).Do(request)
+	answer, err := (&http.Client{Transport: transport, CheckRedirect: reach.Stay}).Do(request)
 	if err != nil {
 		return failed(p.tlsFault(err, verdict))
 	}
@@ -98,15 +99,15 @@ func (p *preflight) tlsFault(err, verdict error) error {
 	case errors.As(err, &known):
 		return known
 	case verdict != nil:
-		return fault.Invalid("the server cannot be verified: %s", tlsReason(verdict, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
+		return fault.Invalid("the server cannot be verified: %s", reach.TLSReason(verdict, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
 	case errors.As(err, &wrong):
-		return fault.Invalid("the server cannot be verified: %s", tlsReason(wrong.Err, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
+		return fault.Invalid("the server cannot be verified: %s", reach.TLSReason(wrong.Err, p.Now())).WithCode(registration.CodeTLS).WithFix(registration.Advise(registration.CodeTLS).Fix).Wrap(err)
 	case errors.As(err, &record):
 		return fault.Invalid("the port does not speak TLS").WithCode(registration.CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
 	case p.Access.ProxyURL != nil:
-		return fault.Unavailable("the proxy did not make the connection: %s", dialReason(err)).WithCode(registration.CodeProxy).WithFix(registration.Advise(registration.CodeProxy).Fix).Wrap(err)
+		return fault.Unavailable("the proxy did not make the connection: %s", reach.DialReason(err)).WithCode(registration.CodeProxy).WithFix(registration.Advise(registration.CodeProxy).Fix).Wrap(err)
 	}
-	return fault.Unavailable("the TLS handshake failed: %s", dialReason(err)).WithCode(registration.CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
+	return fault.Unavailable("the TLS handshake failed: %s", reach.DialReason(err)).WithCode(registration.CodeTLS).WithFix("use the https address of the Kubernetes API server").Wrap(err)
 }
 
 func (p *preflight) describe(leaf *x509.Certificate) outcome {
@@ -116,9 +117,9 @@ func (p *preflight) describe(leaf *x509.Certificate) outcome {
 	until := leaf.NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case p.Access.Insecure:
-		return doubtful("the server is not verified, because insecure-skip-tls-verify is set; its certificate is for %s", certificateNames(leaf))
+		return doubtful("the server is not verified, because insecure-skip-tls-verify is set; its certificate is for %s", reach.CertificateNames(leaf))
 	case leaf.NotAfter.Sub(p.Now()) < certificateWarning:
-		return doubtful("the certificate ends soon, on %s; it is for %s", until, certificateNames(leaf))
+		return doubtful("the certificate ends soon, on %s; it is for %s", until, reach.CertificateNames(leaf))
 	}
-	return fine("valid until %s, for %s", until, certificateNames(leaf))
+	return fine("valid until %s, for %s", until, reach.CertificateNames(leaf))
 }

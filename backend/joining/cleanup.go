@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/reach"
 )
 
 // Cleanup takes out of a member what registering it put there, and nothing that
@@ -55,7 +56,7 @@ func (c Cleanup) Run(ctx context.Context) error {
 	if c.Namespace == "" {
 		c.Namespace = apis.ClusterNamespace
 	}
-	client, err := memberClient(c.Member)
+	client, err := reach.NewClient(c.Member)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (c Cleanup) Run(ctx context.Context) error {
 
 // survey finds out whose the namespace is.
 func (c *cleanup) survey(ctx context.Context) error {
-	id, err := memberID(ctx, c.client)
+	id, err := reach.ID(ctx, c.client)
 	if err != nil {
 		return err
 	}
@@ -89,11 +90,11 @@ func (c *cleanup) survey(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return memberFault("read namespace "+c.Namespace, err)
+		return reach.Fault("read namespace "+c.Namespace, err)
 	}
 	accounts, err := c.client.CoreV1().ServiceAccounts(c.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return memberFault("list service accounts in "+c.Namespace, err)
+		return reach.Fault("list service accounts in "+c.Namespace, err)
 	}
 	for i := range accounts.Items {
 		name := accounts.Items[i].Name
@@ -102,15 +103,15 @@ func (c *cleanup) survey(ctx context.Context) error {
 		}
 	}
 	if len(c.others) == 0 {
-		if c.strangers, err = strangers(ctx, c.Member, c.Namespace, c.isOurs, maxNamed); err != nil {
+		if c.strangers, err = Strangers(ctx, c.Member, c.Namespace, c.isOurs, maxNamed); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(c.others) > 0:
-		c.Progress.say("clean", StepSkipped, "kept namespace "+c.Namespace+": other registrations use it: "+listed(c.others))
+		c.Progress.say("clean", StepSkipped, "kept namespace "+c.Namespace+": other registrations use it: "+Listed(c.others))
 	case len(c.strangers) > 0:
-		c.Progress.say("clean", StepSkipped, "kept namespace "+c.Namespace+": it holds objects that the hub did not put there: "+listed(c.strangers))
+		c.Progress.say("clean", StepSkipped, "kept namespace "+c.Namespace+": it holds objects that the hub did not put there: "+Listed(c.strangers))
 	case namespace.Labels[apis.SystemLabel] != apis.LabelTrue:
 		c.Progress.say("clean", StepSkipped, "kept namespace "+c.Namespace+": it was not made by a registration")
 	default:
@@ -139,20 +140,21 @@ func (c *cleanup) removeImpersonator(ctx context.Context) error {
 		return nil
 	}
 	bindings, roles := c.client.RbacV1().ClusterRoleBindings(), c.client.RbacV1().ClusterRoles()
-	if binding, err := bindings.Get(ctx, ImpersonatorAccount, metav1.GetOptions{}); err == nil && managed(binding) {
+	if binding, err := bindings.Get(ctx, ImpersonatorAccount, metav1.GetOptions{}); err == nil && Managed(binding) {
 		if err := bindings.Delete(ctx, binding.Name, onlyThis(binding.UID)); ignoreNotFound(err) != nil {
-			return memberFault("delete cluster role binding "+binding.Name, err)
+			return reach.Fault("delete cluster role binding "+binding.Name, err)
 		}
 	}
-	if role, err := roles.Get(ctx, ImpersonatorAccount, metav1.GetOptions{}); err == nil && managed(role) {
+	if role, err := roles.Get(ctx, ImpersonatorAccount, metav1.GetOptions{}); err == nil && Managed(role) {
 		if err := roles.Delete(ctx, role.Name, onlyThis(role.UID)); ignoreNotFound(err) != nil {
-			return memberFault("delete cluster role "+role.Name, err)
+			return reach.Fault("delete cluster role "+role.Name, err)
 		}
 	}
 	return c.removeServiceAccount(ctx, ImpersonatorAccount)
 }
 
-func managed(object metav1.Object) bool {
+// Managed says whether an object in a member was put there by a hub.
+func Managed(object metav1.Object) bool {
 	return object.GetLabels()[apis.ManagedLabel] == apis.LabelTrue
 }
 
@@ -161,7 +163,7 @@ func managed(object metav1.Object) bool {
 func (c *cleanup) removeServiceAccount(ctx context.Context, name string) error {
 	err := c.client.CoreV1().ServiceAccounts(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
 	if ignoreNotFound(err) != nil {
-		return memberFault("delete service account "+name, err)
+		return reach.Fault("delete service account "+name, err)
 	}
 	secrets := c.client.CoreV1().Secrets(c.Namespace)
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
@@ -169,7 +171,7 @@ func (c *cleanup) removeServiceAccount(ctx context.Context, name string) error {
 		return nil // gone, or not a token of ours
 	}
 	if err := secrets.Delete(ctx, name, onlyThis(secret.UID)); ignoreNotFound(err) != nil {
-		return memberFault("delete secret "+name, err)
+		return reach.Fault("delete secret "+name, err)
 	}
 	return nil
 }
@@ -177,12 +179,12 @@ func (c *cleanup) removeServiceAccount(ctx context.Context, name string) error {
 // removeAccount removes the hub's account with the operator's credential, in
 // the order of contract section 4.4 step 3.
 func (c *cleanup) removeAccount(ctx context.Context) error {
-	name := memberRole(c.Cluster)
+	name := MemberRole(c.Cluster)
 	if err := c.client.RbacV1().ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}); ignoreNotFound(err) != nil {
-		return memberFault("delete cluster role binding "+name, err)
+		return reach.Fault("delete cluster role binding "+name, err)
 	}
 	if err := c.client.RbacV1().ClusterRoles().Delete(ctx, name, metav1.DeleteOptions{}); ignoreNotFound(err) != nil {
-		return memberFault("delete cluster role "+name, err)
+		return reach.Fault("delete cluster role "+name, err)
 	}
 	if err := c.removeServiceAccount(ctx, MemberAccount(c.Cluster)); err != nil {
 		return err
@@ -213,7 +215,7 @@ func (c *cleanup) removeNamespace(ctx context.Context) error {
 		return nil
 	}
 	if err := c.client.CoreV1().Namespaces().Delete(ctx, c.Namespace, onlyThis(c.namespaceUID)); ignoreNotFound(err) != nil {
-		return memberFault("delete namespace "+c.Namespace, err)
+		return reach.Fault("delete namespace "+c.Namespace, err)
 	}
 	return nil
 }
@@ -222,7 +224,7 @@ func (c *cleanup) removeNamespace(ctx context.Context) error {
 // everything is made to depend on the one object that is deleted last, and the
 // member's garbage collector does the rest.
 func (c *cleanup) removeOwnAccount(ctx context.Context) error {
-	name := memberRole(c.Cluster)
+	name := MemberRole(c.Cluster)
 	if c.namespaceUID != "" {
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: c.Namespace, UID: c.namespaceUID}
 		if err := c.dependOn(ctx, owner, "cluster role "+name, func(ctx context.Context, patch []byte) error {
@@ -238,7 +240,7 @@ func (c *cleanup) removeOwnAccount(ctx context.Context) error {
 	}
 	role, err := c.client.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return ignoreNotFound(memberFault("read cluster role "+name, err))
+		return ignoreNotFound(reach.Fault("read cluster role "+name, err))
 	}
 	owner := metav1.OwnerReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name, UID: role.UID}
 	if err := c.dependOn(ctx, owner, "service account "+MemberAccount(c.Cluster), func(ctx context.Context, patch []byte) error {
@@ -257,13 +259,13 @@ func (c *cleanup) removeOwnAccount(ctx context.Context) error {
 		return err
 	}
 	if err := c.client.RbacV1().ClusterRoles().Delete(ctx, name, onlyThis(role.UID)); ignoreNotFound(err) != nil {
-		return memberFault("delete cluster role "+name, err)
+		return reach.Fault("delete cluster role "+name, err)
 	}
 	return nil
 }
 
 func (c *cleanup) bindingDependsOn(ctx context.Context, owner metav1.OwnerReference) error {
-	name := memberRole(c.Cluster)
+	name := MemberRole(c.Cluster)
 	return c.dependOn(ctx, owner, "cluster role binding "+name, func(ctx context.Context, patch []byte) error {
 		_, err := c.client.RbacV1().ClusterRoleBindings().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
@@ -276,7 +278,7 @@ func (c *cleanup) dependOn(ctx context.Context, owner metav1.OwnerReference, wha
 		return fmt.Errorf("encode owner of %s: %w", what, err)
 	}
 	if err := write(ctx, patch); ignoreNotFound(err) != nil {
-		return memberFault("hand over "+what, err)
+		return reach.Fault("hand over "+what, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package reach
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// dialReason words why a connection failed, for people.
-func dialReason(err error) string {
+// DialReason words why a connection failed, for people.
+func DialReason(err error) string {
 	var timeout net.Error
 	switch {
 	case err == nil:
@@ -34,8 +34,8 @@ func dialReason(err error) string {
 	return "the connection failed"
 }
 
-// tlsReason words why a server's certificate is not accepted, for people.
-func tlsReason(err error, now time.Time) string {
+// TLSReason words why a server's certificate is not accepted, for people.
+func TLSReason(err error, now time.Time) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -43,7 +43,7 @@ func tlsReason(err error, now time.Time) string {
 	case errors.As(err, &unknown):
 		return "its certificate was not issued by the CA of the kubeconfig"
 	case errors.As(err, &name):
-		return "its certificate is for " + certificateNames(name.Certificate) + ", not for " + name.Host
+		return "its certificate is for " + CertificateNames(name.Certificate) + ", not for " + name.Host
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.Before(invalid.Cert.NotBefore):
 		return "its certificate is valid only from " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -54,8 +54,8 @@ func tlsReason(err error, now time.Time) string {
 	return "the TLS handshake failed"
 }
 
-// certificateNames lists the names and addresses a certificate covers, cut after a few.
-func certificateNames(certificate *x509.Certificate) string {
+// CertificateNames lists the names and addresses a certificate covers, cut after a few.
+func CertificateNames(certificate *x509.Certificate) string {
 	names := append([]string{}, certificate.DNSNames...)
 	for _, ip := range certificate.IPAddresses {
 		names = append(names, ip.String())
@@ -71,9 +71,9 @@ func certificateNames(certificate *x509.Certificate) string {
 	return registration.PlainText(strings.Join(names, ", ")) + suffix
 }
 
-// transportReason tells a failed connection from a failed handshake; the code is
+// TransportReason tells a failed connection from a failed handshake; the code is
 // empty if it is neither.
-func transportReason(err error) (reason, code string) {
+func TransportReason(err error) (reason, code string) {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -81,11 +81,11 @@ func transportReason(err error) (reason, code string) {
 	var operation *net.OpError
 	switch {
 	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid):
-		return tlsReason(err, time.Now()), registration.CodeTLS
+		return TLSReason(err, time.Now()), registration.CodeTLS
 	case errors.As(err, &lookup):
 		return "the name " + lookup.Name + " does not resolve: " + lookupReason(err), registration.CodeDNS
 	case errors.As(err, &operation), errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
-		return dialReason(err), registration.CodeTCP
+		return DialReason(err), registration.CodeTCP
 	}
 	return "", ""
 }

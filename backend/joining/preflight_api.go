@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/agentapi"
 	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -38,12 +39,12 @@ func (p *preflight) checkIdentity(ctx context.Context) outcome {
 	if apierrors.IsNotFound(err) {
 		// Before 1.28 there was no such question. Any other shows whether we are known.
 		if _, err := p.may(ctx, &authorizationv1.ResourceAttributes{Verb: "get", Resource: "namespaces"}); err != nil {
-			return failed(memberFault("ask the member who we are", err))
+			return failed(reach.Fault("ask the member who we are", err))
 		}
 		return doubtful("the credential is accepted; the member is too old to say for whom")
 	}
 	if err != nil {
-		return failed(memberFault("ask the member who we are", err))
+		return failed(reach.Fault("ask the member who we are", err))
 	}
 	user := review.Status.UserInfo
 	if user.Username == "system:anonymous" {
@@ -51,7 +52,7 @@ func (p *preflight) checkIdentity(ctx context.Context) outcome {
 	}
 	detail := registration.PlainText(user.Username)
 	if len(user.Groups) > 0 {
-		detail += " in " + registration.PlainText(listed(user.Groups))
+		detail += " in " + registration.PlainText(Listed(user.Groups))
 	}
 	return fine("%s", detail)
 }
@@ -88,7 +89,7 @@ func neededRights() []authorizationv1.ResourceAttributes {
 func (p *preflight) checkPermissions(ctx context.Context) outcome {
 	all, err := p.may(ctx, &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil {
-		return failed(memberFault("ask the member what we may", err))
+		return failed(reach.Fault("ask the member what we may", err))
 	}
 	if all {
 		return fine("may do everything")
@@ -103,7 +104,7 @@ func (p *preflight) checkPermissions(ctx context.Context) outcome {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return failed(memberFault("ask the member what we may", err))
+		return failed(reach.Fault("ask the member what we may", err))
 	}
 	var missing []string
 	for i, right := range rights {
@@ -120,7 +121,7 @@ func (p *preflight) checkPermissions(ctx context.Context) outcome {
 func (p *preflight) checkVersion(context.Context) outcome {
 	info, err := p.client.Discovery().ServerVersion()
 	if err != nil {
-		return failed(memberFault("read the member's version", err))
+		return failed(reach.Fault("read the member's version", err))
 	}
 	shown := registration.PlainText(info.GitVersion)
 	parsed, err := version.ParseGeneric(info.GitVersion)
@@ -154,7 +155,7 @@ func (p *preflight) checkClock(context.Context) outcome {
 // checkManaged looks for this cluster on our hub, and for the traces of another
 // hub in the member.
 func (p *preflight) checkManaged(ctx context.Context) outcome {
-	id, err := memberID(ctx, p.client)
+	id, err := reach.ID(ctx, p.client)
 	if err != nil {
 		return failed(err)
 	}
@@ -167,7 +168,7 @@ func (p *preflight) checkManaged(ctx context.Context) outcome {
 		return failed(err)
 	}
 	if len(traces) > 0 {
-		return doubtful("cluster %s is new here, but another hub seems to manage it: the member has %s", id, listed(traces))
+		return doubtful("cluster %s is new here, but another hub seems to manage it: the member has %s", id, Listed(traces))
 	}
 	return fine("cluster %s is new here", id)
 }
@@ -177,7 +178,7 @@ func (p *preflight) traces(ctx context.Context) ([]string, error) {
 	var traces []string
 	accounts, err := p.client.CoreV1().ServiceAccounts(apis.ClusterNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, memberFault("list service accounts", err)
+		return nil, reach.Fault("list service accounts", err)
 	}
 	if err == nil {
 		for i := range accounts.Items {
@@ -192,7 +193,7 @@ func (p *preflight) traces(ctx context.Context) ([]string, error) {
 		case err == nil:
 			traces = append(traces, fmt.Sprintf("deployment %s/%s", namespace, deployment))
 		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return nil, memberFault("read deployment "+deployment, err)
+			return nil, reach.Fault("read deployment "+deployment, err)
 		}
 	}
 	return traces, nil

@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/reach"
 )
 
 // UnjoinRequest removes a cluster that was joined in push mode.
@@ -83,11 +84,11 @@ func checkMember(ctx context.Context, clean Cleanup) error {
 	if clean.Member == nil || clean.ID == "" {
 		return nil
 	}
-	client, err := memberClient(clean.Member)
+	client, err := reach.NewClient(clean.Member)
 	if err != nil {
 		return err
 	}
-	id, err := memberID(ctx, client)
+	id, err := reach.ID(ctx, client)
 	if err == nil && id != clean.ID {
 		return fault.Conflict("the kubeconfig leads to cluster %s, but %s was registered from %s: nothing was removed", id, clean.Cluster, clean.ID).
 			WithFix("choose the right context with --cluster-context")
@@ -102,7 +103,7 @@ func dryUnjoin(ctx context.Context, request UnjoinRequest, cluster *clusterv1alp
 	}
 	request.Progress.say("delete", StepSkipped, fmt.Sprintf("would delete cluster %s, its credentials and %d works with what they put into the member", cluster.Name, len(works.Items)))
 	if request.Member != nil {
-		request.Progress.say("clean", StepSkipped, "would remove account "+MemberAccount(cluster.Name)+", role "+memberRole(cluster.Name)+" and, if nothing else uses it, the namespace of the accounts from the member")
+		request.Progress.say("clean", StepSkipped, "would remove account "+MemberAccount(cluster.Name)+", role "+MemberRole(cluster.Name)+" and, if nothing else uses it, the namespace of the accounts from the member")
 	}
 	return nil
 }
@@ -199,21 +200,21 @@ func ForceRemoval(ctx context.Context, hub client.Client, cluster *clusterv1alph
 			progress.say("force", StepFailed, hubFault("list works", err).Error())
 		}
 		for i := range works.Items {
-			if err := dropFinalizer(ctx, hub, &works.Items[i], workv1alpha1.ExecutionControllerFinalizer); err != nil {
+			if err := DropFinalizer(ctx, hub, &works.Items[i], workv1alpha1.ExecutionControllerFinalizer); err != nil {
 				progress.say("force", StepFailed, err.Error())
 			}
 		}
 		namespace := &corev1.Namespace{}
 		namespace.Name = apis.ExecutionSpace(cluster.Name)
-		if err := dropFinalizer(ctx, hub, namespace, string(corev1.FinalizerKubernetes)); err != nil {
+		if err := DropFinalizer(ctx, hub, namespace, string(corev1.FinalizerKubernetes)); err != nil {
 			progress.say("force", StepFailed, err.Error())
 		}
-		return dropFinalizer(ctx, hub, cluster.DeepCopy(), clusterv1alpha1.ClusterControllerFinalizer)
+		return DropFinalizer(ctx, hub, cluster.DeepCopy(), clusterv1alpha1.ClusterControllerFinalizer)
 	})
 }
 
-// dropFinalizer removes one finalizer of an object, if it has it.
-func dropFinalizer(ctx context.Context, hub client.Client, object client.Object, finalizer string) error {
+// DropFinalizer removes one finalizer of an object, if it has it.
+func DropFinalizer(ctx context.Context, hub client.Client, object client.Object, finalizer string) error {
 	uid := object.GetUID()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {

@@ -1,53 +1,21 @@
-package cluster_test
+package reach_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining/joiningtest"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
-// newPair returns a self-signed certificate and its key, both as PEM.
-func newPair(t testing.TB) (certificate, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
-}
-
-// kubeconfigOf is a kubeconfig with one context and these cluster and user fields.
-func kubeconfigOf(cluster, user string) string {
-	return "apiVersion: v1\nkind: Config\ncurrent-context: one\ncontexts:\n- name: one\n  context: {cluster: c, user: u}\nclusters:\n- name: c\n  cluster: {" +
-		cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n"
-}
-
 func TestKubeconfigTakesInlineValues(t *testing.T) {
-	certificate, key := newPair(t)
+	certificate, key := joiningtest.KeyPair(t)
 	b64 := base64.StdEncoding.EncodeToString
 	text := fmt.Sprintf(`
 apiVersion: v1
@@ -74,11 +42,11 @@ users:
   user:
     exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/canary}
 `, b64(certificate), b64(certificate), b64(key))
-	config, err := cluster.ParseKubeconfig([]byte(text))
+	config, err := reach.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []cluster.ContextInfo{
+	want := []reach.ContextInfo{
 		{Name: "prod", Cluster: "prod-cluster", Server: "https://prod.example:6443/", User: "admin", Current: true},
 		{Name: "lab", Cluster: "lab-cluster", Server: "https://192.0.2.7", User: "robot"},
 		{Name: "cloud", Cluster: "prod-cluster", Server: "https://prod.example:6443/", User: "cloud", Problem: "the field exec is not taken"},
@@ -141,7 +109,7 @@ func TestKubeconfigRefusesFieldsByName(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			config, err := cluster.ParseKubeconfig([]byte(kubeconfigOf(test.cluster, test.user)))
+			config, err := reach.Parse([]byte(joiningtest.KubeconfigOf(test.cluster, test.user)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +126,7 @@ func TestKubeconfigRefusesFieldsByName(t *testing.T) {
 }
 
 func TestKubeconfigRefusesStrangeFiles(t *testing.T) {
-	good := kubeconfigOf("server: https://a.example", "token: secret-canary")
+	good := joiningtest.KubeconfigOf("server: https://a.example", "token: secret-canary")
 	tests := map[string]string{
 		"empty":            "",
 		"not YAML":         "{{{",
@@ -174,15 +142,15 @@ func TestKubeconfigRefusesStrangeFiles(t *testing.T) {
 		"no contexts":      "apiVersion: v1\nkind: Config\n",
 		"clusters is text": strings.Replace(good, "clusters:\n", "x:\n", 1) + "clusters: hello\n",
 		"two of one name":  "apiVersion: v1\nkind: Config\ncontexts:\n- {name: a, context: {}}\n- {name: a, context: {}}\n",
-		"not base64":       kubeconfigOf("server: https://a.example, certificate-authority-data: '*'", "token: t"),
+		"not base64":       joiningtest.KubeconfigOf("server: https://a.example, certificate-authority-data: '*'", "token: t"),
 		"deep":             strings.Repeat("a: {", 40) + strings.Repeat("}", 40),
 		"huge":             good + "# " + strings.Repeat("x", 600<<10),
 		"odd key":          "? [a, b]\n: c\n" + good,
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			config, err := cluster.ParseKubeconfig([]byte(text))
-			if codeOf(err) != registration.CodeKubeconfig {
+			config, err := reach.Parse([]byte(text))
+			if joiningtest.CodeOf(err) != registration.CodeKubeconfig {
 				t.Fatalf("got %+v and %v, want code %s", config, err, registration.CodeKubeconfig)
 			}
 			if strings.Contains(err.Error(), "canary") {
@@ -202,7 +170,7 @@ func TestChooseContext(t *testing.T) {
 		{"contexts:\n- {name: only, context: {}}\n", "", "only"},
 	}
 	for _, test := range tests {
-		config, err := cluster.ParseKubeconfig([]byte(test.text))
+		config, err := reach.Parse([]byte(test.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,12 +181,12 @@ func TestChooseContext(t *testing.T) {
 }
 
 func FuzzParseKubeconfig(f *testing.F) {
-	f.Add([]byte(kubeconfigOf("server: https://a.example", "token: t")))
-	f.Add([]byte(kubeconfigOf("server: unix:///x, certificate-authority: /etc/passwd", "exec: {command: x}")))
+	f.Add([]byte(joiningtest.KubeconfigOf("server: https://a.example", "token: t")))
+	f.Add([]byte(joiningtest.KubeconfigOf("server: unix:///x, certificate-authority: /etc/passwd", "exec: {command: x}")))
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("contexts:\n- {name: a, context: {cluster: c, user: u}}\nclusters: ~\nusers: []\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := cluster.ParseKubeconfig(data)
+		config, err := reach.Parse(data)
 		if err != nil {
 			if !fault.Is(err, fault.KindInvalid) {
 				t.Fatalf("not a fault: %v", err)

@@ -1,4 +1,4 @@
-package cluster
+package reach
 
 import (
 	"crypto/tls"
@@ -119,8 +119,8 @@ func parseProxy(text string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// redactURL is a URL without its user part, fit to be shown.
-func redactURL(text string) string {
+// RedactURL is a URL without its user part, fit to be shown.
+func RedactURL(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
 		return ""

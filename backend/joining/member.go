@@ -1,10 +1,8 @@
-package cluster
+package joining
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +18,7 @@ import (
 
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/identity"
-	"muster.dev/muster/backend/registration"
+	"muster.dev/muster/backend/reach"
 )
 
 // Names in a member (contract section 3.2).
@@ -43,8 +41,8 @@ const (
 // MemberAccount is the account in a member that the hub's controllers use.
 func MemberAccount(cluster string) string { return accountPrefix + cluster }
 
-// memberRole names the role and the binding of MemberAccount.
-func memberRole(cluster string) string { return controllerRolePrefix + MemberAccount(cluster) }
+// MemberRole names the role and the binding of MemberAccount.
+func MemberRole(cluster string) string { return controllerRolePrefix + MemberAccount(cluster) }
 
 // member makes the objects in a member that the hub's account needs (contract
 // section 4.2, steps 3 to 5), and remembers how to take back what it made.
@@ -61,17 +59,6 @@ type credential struct {
 	ca    []byte
 }
 
-// id is the identity of the physical cluster: the UID of its kube-system.
-func memberID(ctx context.Context, client kubernetes.Interface) (string, error) {
-	namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return "", memberFault("read namespace kube-system", err)
-	}
-	return string(namespace.UID), nil
-}
-
-// ensureNamespace makes the namespace of the accounts. One that an earlier
-// removal left to be deleted is waited for: what is put into it would vanish.
 func (m *member) ensureNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
@@ -86,13 +73,13 @@ func (m *member) ensureNamespace(ctx context.Context) error {
 			return nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return memberFault("create namespace "+m.namespace, err)
+			return reach.Fault("create namespace "+m.namespace, err)
 		}
 		namespace, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return memberFault("read namespace "+m.namespace, err)
+			return reach.Fault("read namespace "+m.namespace, err)
 		case namespace.DeletionTimestamp == nil:
 			return nil
 		default:
@@ -110,7 +97,7 @@ func (m *member) awaitDeletion(ctx context.Context, namespace *corev1.Namespace)
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", namespace.Name).String(), ResourceVersion: namespace.ResourceVersion,
 	})
 	if err != nil {
-		return memberFault("watch namespace "+namespace.Name, err)
+		return reach.Fault("watch namespace "+namespace.Name, err)
 	}
 	defer watcher.Stop()
 	for {
@@ -151,10 +138,10 @@ func (m *member) ensureAccount(ctx context.Context, name string) (credential, er
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		if account, err = accounts.Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return credential{}, memberFault("read service account "+name, err)
+			return credential{}, reach.Fault("read service account "+name, err)
 		}
 	case err != nil:
-		return credential{}, memberFault("create service account "+name, err)
+		return credential{}, reach.Fault("create service account "+name, err)
 	default:
 		made := account.UID
 		m.undo.push("service account "+name, func(ctx context.Context) error {
@@ -190,14 +177,14 @@ func (m *member) ensureToken(ctx context.Context, account *corev1.ServiceAccount
 			return m.awaitToken(ctx, secret)
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return credential{}, memberFault("create secret "+account.Name, err)
+			return credential{}, reach.Fault("create secret "+account.Name, err)
 		}
 		secret, err = secrets.Get(ctx, account.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return credential{}, memberFault("read secret "+account.Name, err)
+			return credential{}, reach.Fault("read secret "+account.Name, err)
 		}
 		if secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] != account.Name {
 			return credential{}, fault.Conflict("secret %s/%s in the member is not the token of account %s", m.namespace, secret.Name, account.Name).
@@ -207,7 +194,7 @@ func (m *member) ensureToken(ctx context.Context, account *corev1.ServiceAccount
 			return m.awaitToken(ctx, secret)
 		}
 		if err := secrets.Delete(ctx, secret.Name, onlyThis(secret.UID)); err != nil && !apierrors.IsNotFound(err) {
-			return credential{}, memberFault("delete outdated secret "+secret.Name, err)
+			return credential{}, reach.Fault("delete outdated secret "+secret.Name, err)
 		}
 	}
 	return credential{}, fault.Unavailable("the token of account %s keeps vanishing in the member", account.Name).
@@ -224,7 +211,7 @@ func (m *member) awaitToken(ctx context.Context, secret *corev1.Secret) (credent
 			FieldSelector: fields.OneTermEqualSelector("metadata.name", secret.Name).String(), ResourceVersion: secret.ResourceVersion,
 		})
 		if err != nil {
-			return credential{}, memberFault("watch secret "+secret.Name, err)
+			return credential{}, reach.Fault("watch secret "+secret.Name, err)
 		}
 		found, ok, err := firstCredential(ctx, watcher, secret)
 		watcher.Stop()
@@ -233,7 +220,7 @@ func (m *member) awaitToken(ctx context.Context, secret *corev1.Secret) (credent
 		}
 		// The watch ended early. Look again and go on from there.
 		if secret, err = m.client.CoreV1().Secrets(m.namespace).Get(ctx, secret.Name, metav1.GetOptions{}); err != nil {
-			return credential{}, memberFault("read secret", err)
+			return credential{}, reach.Fault("read secret", err)
 		}
 	}
 }
@@ -277,7 +264,7 @@ func memberRules() []rbacv1.PolicyRule {
 }
 
 func (m *member) ensureRights(ctx context.Context) error {
-	name := memberRole(m.cluster)
+	name := MemberRole(m.cluster)
 	if err := m.ensureRole(ctx, &rbacv1.ClusterRole{ObjectMeta: identity.SystemMeta("", name), Rules: memberRules()}); err != nil {
 		return err
 	}
@@ -298,18 +285,18 @@ func (m *member) ensureRole(ctx context.Context, wanted *rbacv1.ClusterRole) err
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return memberFault("create cluster role "+wanted.Name, err)
+		return reach.Fault("create cluster role "+wanted.Name, err)
 	}
 	current, err := roles.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err != nil {
-		return memberFault("read cluster role "+wanted.Name, err)
+		return reach.Fault("read cluster role "+wanted.Name, err)
 	}
 	if equality.Semantic.DeepEqual(current.Rules, wanted.Rules) {
 		return nil
 	}
 	current.Rules = wanted.Rules
 	if _, err := roles.Update(ctx, current, metav1.UpdateOptions{}); err != nil {
-		return memberFault("update cluster role "+wanted.Name, err)
+		return reach.Fault("update cluster role "+wanted.Name, err)
 	}
 	return nil
 }
@@ -324,11 +311,11 @@ func (m *member) ensureBinding(ctx context.Context, wanted *rbacv1.ClusterRoleBi
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return memberFault("create cluster role binding "+wanted.Name, err)
+		return reach.Fault("create cluster role binding "+wanted.Name, err)
 	}
 	current, err := bindings.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err != nil {
-		return memberFault("read cluster role binding "+wanted.Name, err)
+		return reach.Fault("read cluster role binding "+wanted.Name, err)
 	}
 	if current.RoleRef != wanted.RoleRef {
 		return fault.Conflict("cluster role binding %s in the member binds another role", wanted.Name).
@@ -339,7 +326,7 @@ func (m *member) ensureBinding(ctx context.Context, wanted *rbacv1.ClusterRoleBi
 	}
 	current.Subjects = wanted.Subjects
 	if _, err := bindings.Update(ctx, current, metav1.UpdateOptions{}); err != nil {
-		return memberFault("update cluster role binding "+wanted.Name, err)
+		return reach.Fault("update cluster role binding "+wanted.Name, err)
 	}
 	return nil
 }
@@ -348,26 +335,6 @@ func (m *member) ensureBinding(ctx context.Context, wanted *rbacv1.ClusterRoleBi
 func onlyThis(uid types.UID) metav1.DeleteOptions {
 	background := metav1.DeletePropagationBackground
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
-}
-
-// memberFault words an error of the member's API for people. The texts of
-// Kubernetes name objects and verbs, never credentials.
-func memberFault(doing string, err error) error {
-	if known, ok := fault.As(err); ok {
-		return known
-	}
-	switch {
-	case apierrors.IsUnauthorized(err):
-		return fault.Invalid("%s: the member does not accept the credential", doing).WithCode(registration.CodeUnauthenticated).WithFix(registration.Advise(registration.CodeUnauthenticated).Fix).Wrap(err)
-	case apierrors.IsForbidden(err):
-		return fault.Invalid("%s: %s", doing, registration.PlainText(strings.TrimSpace(err.Error()))).WithCode(registration.CodePermissions).WithFix(registration.Advise(registration.CodePermissions).Fix).Wrap(err)
-	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		return fault.Unavailable("%s: the member answered: %s", doing, registration.PlainText(err.Error())).Wrap(err)
-	}
-	if reason, code := transportReason(err); code != "" {
-		return fault.Unavailable("%s: %s", doing, reason).WithCode(code).WithFix(registration.Advise(code).Fix).Wrap(err)
-	}
-	return fmt.Errorf("%s in the member: %w", doing, err)
 }
 
 func (m *member) isAccount(subject rbacv1.Subject) bool {

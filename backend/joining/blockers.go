@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Blocker struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 	Fix  string `json:"fix"`
-}
+} // @name cluster.Blocker
 
 // maxNamed bounds the names listed in one text.
 const maxNamed = 5
@@ -46,7 +46,7 @@ func FindBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alph
 	}
 	if names := boundTo(ctx, hub, cluster.Name); len(names) > 0 {
 		blockers = append(blockers, Blocker{
-			What: fmt.Sprintf("%d bindings: %s", len(names), listed(names)),
+			What: fmt.Sprintf("%d bindings: %s", len(names), Listed(names)),
 			Why:  "they still place their workload on this cluster",
 			Fix:  "wait for the scheduler to place it elsewhere, or take the cluster out of their policies",
 		})
@@ -87,7 +87,7 @@ func workBlocker(works []workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (B
 		who = "the agent removes their objects from the member"
 	}
 	return Blocker{
-		What: fmt.Sprintf("%d works: %s", len(held), listed(held)),
+		What: fmt.Sprintf("%d works: %s", len(held), Listed(held)),
 		Why:  who + ", which has not finished" + message,
 		Fix:  "see whether the member answers; --force leaves its objects in place and goes on",
 	}, true
@@ -114,7 +114,7 @@ func boundTo(ctx context.Context, hub client.Reader, cluster string) []string {
 	var bindings workv1alpha2.ResourceBindingList
 	if err := hub.List(ctx, &bindings); err == nil {
 		for i := range bindings.Items {
-			if targets(bindings.Items[i].Spec.Clusters, cluster) {
+			if Targets(bindings.Items[i].Spec.Clusters, cluster) {
 				names = append(names, bindings.Items[i].Namespace+"/"+bindings.Items[i].Name)
 			}
 		}
@@ -122,7 +122,7 @@ func boundTo(ctx context.Context, hub client.Reader, cluster string) []string {
 	var clusterBindings workv1alpha2.ClusterResourceBindingList
 	if err := hub.List(ctx, &clusterBindings); err == nil {
 		for i := range clusterBindings.Items {
-			if targets(clusterBindings.Items[i].Spec.Clusters, cluster) {
+			if Targets(clusterBindings.Items[i].Spec.Clusters, cluster) {
 				names = append(names, clusterBindings.Items[i].Name)
 			}
 		}
@@ -130,11 +130,13 @@ func boundTo(ctx context.Context, hub client.Reader, cluster string) []string {
 	return names
 }
 
-func targets(placed []workv1alpha2.TargetCluster, cluster string) bool {
+// Targets says whether a cluster is among those that a binding places its workload on.
+func Targets(placed []workv1alpha2.TargetCluster, cluster string) bool {
 	return slices.ContainsFunc(placed, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 }
 
-func listed(names []string) string {
+// Listed is a list of names for a text, cut after a few.
+func Listed(names []string) string {
 	if extra := len(names) - maxNamed; extra > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), extra)
 	}

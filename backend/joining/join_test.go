@@ -1,4 +1,4 @@
-package cluster_test
+package joining_test
 
 import (
 	"context"
@@ -15,42 +15,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
-	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining"
+	"muster.dev/muster/backend/joining/joiningtest"
 	"muster.dev/muster/backend/registration"
 )
 
 func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-const memberUID = "fb14c335-3a47-4bc5-b2b1-7daa6a42bd41"
-
-// joinPair is a hub and a member, with karmada-cluster on the hub as it makes it.
-func joinPair(t *testing.T) (hub, member *fakeAPI) {
-	hub, member = newFakeAPI(t, "hub-uid"), newFakeAPI(t, memberUID)
-	hub.put("/api/v1/namespaces/karmada-cluster", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "karmada-cluster"}})
-	return hub, member
-}
-
-func joinRequest(hub, member *fakeAPI, name string) cluster.JoinRequest {
-	return cluster.JoinRequest{Name: name, Hub: hub.client(), Member: member.config(), Provider: "acme", Region: "eu", Zones: []string{"zone-a", "zone-b"}}
-}
-
-func codeOf(err error) string {
-	known, ok := fault.As(err)
-	if !ok {
-		return ""
-	}
-	return known.Code
-}
-
 func TestJoinMakesWhatTheContractSays(t *testing.T) {
-	hub, member := joinPair(t)
-	made, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1"))
+	hub, member := joiningtest.Pair(t)
+	made, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := clusterv1alpha1.ClusterSpec{
-		ID: memberUID, SyncMode: clusterv1alpha1.Push, APIEndpoint: member.server.URL,
+		ID: joiningtest.MemberUID, SyncMode: clusterv1alpha1.Push, APIEndpoint: member.Server.URL,
 		SecretRef:             &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "member1"},
 		ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: "member1-impersonator"},
 		Provider:              "acme", Region: "eu", Zones: []string{"zone-a", "zone-b"},
@@ -66,11 +46,11 @@ func TestJoinMakesWhatTheContractSays(t *testing.T) {
 		"api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-member1",
 		"apis/rbac.authorization.k8s.io/v1/clusterrolebindings/karmada-controller-manager:karmada-member1",
 		"apis/rbac.authorization.k8s.io/v1/clusterroles/karmada-controller-manager:karmada-member1",
-	}, member.all()); diff != "" {
+	}, member.All()); diff != "" {
 		t.Errorf("objects in the member (-want +got):\n%s", diff)
 	}
 	for name, account := range map[string]string{"member1": "karmada-member1", "member1-impersonator": "karmada-impersonator"} {
-		secret := hub.object("/api/v1/namespaces/karmada-cluster/secrets/" + name)
+		secret := hub.Object("/api/v1/namespaces/karmada-cluster/secrets/" + name)
 		if secret == nil {
 			t.Fatalf("the hub has no secret %s", name)
 		}
@@ -86,21 +66,21 @@ func TestJoinMakesWhatTheContractSays(t *testing.T) {
 			t.Errorf("secret %s: has a caBundle: %v", name, has)
 		}
 	}
-	if slices.Contains(member.requests, "DELETE /api/v1/namespaces/karmada-cluster") {
+	if slices.Contains(member.Requests, "DELETE /api/v1/namespaces/karmada-cluster") {
 		t.Error("a good join deleted something")
 	}
 }
 
 func TestJoinTellsItsSteps(t *testing.T) {
-	hub, member := joinPair(t)
-	request := joinRequest(hub, member, "member1")
+	hub, member := joiningtest.Pair(t)
+	request := joiningtest.Request(hub, member, "member1")
 	var done []string
-	request.Progress = func(step cluster.Step) {
-		if step.State == cluster.StepDone {
+	request.Progress = func(step joining.Step) {
+		if step.State == joining.StepDone {
 			done = append(done, step.Name)
 		}
 	}
-	if _, err := cluster.Join(context.Background(), request); err != nil {
+	if _, err := joining.Join(context.Background(), request); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"member", "unique", "namespace", "accounts", "credential", "secrets", "cluster", "owners"}
@@ -110,14 +90,14 @@ func TestJoinTellsItsSteps(t *testing.T) {
 }
 
 func TestJoinRefusesDuplicates(t *testing.T) {
-	hub, member := joinPair(t)
-	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+	hub, member := joiningtest.Pair(t)
+	if _, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1")); err != nil {
 		t.Fatal(err)
 	}
-	before := member.all()
-	other := newFakeAPI(t, "other-uid")
+	before := member.All()
+	other := joiningtest.NewAPI(t, "other-uid")
 	tests := map[string]struct {
-		member *fakeAPI
+		member *joiningtest.API
 		name   string
 		code   string
 		says   string
@@ -128,16 +108,16 @@ func TestJoinRefusesDuplicates(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := cluster.Join(context.Background(), joinRequest(hub, test.member, test.name))
-			if codeOf(err) != test.code || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v with code %q, want code %s naming %s", err, codeOf(err), test.code, test.says)
+			_, err := joining.Join(context.Background(), joiningtest.Request(hub, test.member, test.name))
+			if joiningtest.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v with code %q, want code %s naming %s", err, joiningtest.CodeOf(err), test.code, test.says)
 			}
 		})
 	}
-	if diff := cmp.Diff(before, member.all()); diff != "" {
+	if diff := cmp.Diff(before, member.All()); diff != "" {
 		t.Errorf("a refused join changed the member:\n%s", diff)
 	}
-	if got := other.all(); len(got) > 0 {
+	if got := other.All(); len(got) > 0 {
 		t.Errorf("a refused join left %v", got)
 	}
 }
@@ -145,7 +125,7 @@ func TestJoinRefusesDuplicates(t *testing.T) {
 func TestJoinTakesBackExactlyWhatItMade(t *testing.T) {
 	tests := map[string]struct {
 		fail   string // the request that the hub refuses
-		before func(hub, member *fakeAPI)
+		before func(hub, member *joiningtest.API)
 		keeps  []string
 	}{
 		"secret refused":  {fail: "POST /api/v1/namespaces/karmada-cluster/secrets"},
@@ -153,34 +133,34 @@ func TestJoinTakesBackExactlyWhatItMade(t *testing.T) {
 		"owner refused":   {fail: "PATCH /api/v1/namespaces/karmada-cluster/secrets/member1"},
 		"namespace and impersonator were there": {
 			fail: "POST /apis/cluster.karmada.io/v1alpha1/clusters",
-			before: func(_, member *fakeAPI) {
-				member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
-				member.put("/api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator", map[string]any{"kind": "ServiceAccount", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-impersonator"}})
+			before: func(_, member *joiningtest.API) {
+				member.Put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+				member.Put("/api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator", map[string]any{"kind": "ServiceAccount", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-impersonator"}})
 			},
 			keeps: []string{"api/v1/namespaces/karmada-cluster", "api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-impersonator"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			hub, member := joinPair(t)
+			hub, member := joiningtest.Pair(t)
 			if test.before != nil {
 				test.before(hub, member)
 			}
-			hub.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			hub.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method+" "+r.URL.Path != test.fail {
 					return false
 				}
-				refuse(w, http.StatusForbidden, "Forbidden", "not allowed in this test")
+				joiningtest.Refuse(w, http.StatusForbidden, "Forbidden", "not allowed in this test")
 				return true
 			}
-			_, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1"))
+			_, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1"))
 			if !fault.Is(err, fault.KindForbidden) {
 				t.Fatalf("got %v, want forbidden", err)
 			}
-			if diff := cmp.Diff(append([]string{}, test.keeps...), member.all()); diff != "" {
+			if diff := cmp.Diff(append([]string{}, test.keeps...), member.All()); diff != "" {
 				t.Errorf("left in the member (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.all()); diff != "" {
+			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.All()); diff != "" {
 				t.Errorf("left on the hub (-want +got):\n%s", diff)
 			}
 		})
@@ -188,26 +168,26 @@ func TestJoinTakesBackExactlyWhatItMade(t *testing.T) {
 }
 
 func TestJoinTakesBackWhenCancelled(t *testing.T) {
-	hub, member := joinPair(t)
-	member.fillTokens = false // so that it waits for tokens
+	hub, member := joiningtest.Pair(t)
+	member.FillTokens = false // so that it waits for tokens
 	ctx, cancel := context.WithCancel(context.Background())
 	var once sync.Once
-	member.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+	member.Intercept = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") != "" {
 			once.Do(cancel)
 		}
 		return false
 	}
-	if _, err := cluster.Join(ctx, joinRequest(hub, member, "member1")); err == nil {
+	if _, err := joining.Join(ctx, joiningtest.Request(hub, member, "member1")); err == nil {
 		t.Fatal("a cancelled join succeeded")
 	}
-	if got := member.all(); len(got) > 0 {
+	if got := member.All(); len(got) > 0 {
 		t.Errorf("left in the member: %v", got)
 	}
 }
 
 func TestJoinReplacesStaleSecrets(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	stale := func(owner string) map[string]any {
 		metadata := map[string]any{"name": "member1"}
 		if owner != "" {
@@ -217,72 +197,72 @@ func TestJoinReplacesStaleSecrets(t *testing.T) {
 	}
 	for _, owner := range []string{"", "gone"} {
 		path := "/api/v1/namespaces/karmada-cluster/secrets/member1"
-		hub.put(path, stale(owner))
-		if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+		hub.Put(path, stale(owner))
+		if _, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1")); err != nil {
 			t.Fatal(err)
 		}
-		if text := hub.object(path)["data"].(map[string]any)["token"].(string); text == base64.StdEncoding.EncodeToString([]byte("dead")) {
+		if text := hub.Object(path)["data"].(map[string]any)["token"].(string); text == base64.StdEncoding.EncodeToString([]byte("dead")) {
 			t.Error("the dead credential is still there")
 		}
-		if err := hub.client().Delete(context.Background(), &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("member1")}); err != nil {
+		if err := hub.Client().Delete(context.Background(), &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("member1")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 func TestJoinSparesSecretsOfALivingCluster(t *testing.T) {
-	hub, member := joinPair(t)
-	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "edge")); err != nil {
+	hub, member := joiningtest.Pair(t)
+	if _, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "edge")); err != nil {
 		t.Fatal(err)
 	}
 	path := "/api/v1/namespaces/karmada-cluster/secrets/edge-impersonator"
-	before := hub.object(path)
-	other := newFakeAPI(t, "other-uid")
-	if _, err := cluster.Join(context.Background(), joinRequest(hub, other, "edge-impersonator")); codeOf(err) != registration.CodeMemberName {
+	before := hub.Object(path)
+	other := joiningtest.NewAPI(t, "other-uid")
+	if _, err := joining.Join(context.Background(), joiningtest.Request(hub, other, "edge-impersonator")); joiningtest.CodeOf(err) != registration.CodeMemberName {
 		t.Errorf("got %v, want code %s", err, registration.CodeMemberName)
 	}
-	if diff := cmp.Diff(before, hub.object(path)); diff != "" {
+	if diff := cmp.Diff(before, hub.Object(path)); diff != "" {
 		t.Errorf("the living cluster's secret changed:\n%s", diff)
 	}
 }
 
 func TestJoinReplacesTokenOfAnEarlierAccount(t *testing.T) {
-	hub, member := joinPair(t)
-	member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
-	member.put("/api/v1/namespaces/karmada-cluster/secrets/karmada-member1", map[string]any{
+	hub, member := joiningtest.Pair(t)
+	member.Put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+	member.Put("/api/v1/namespaces/karmada-cluster/secrets/karmada-member1", map[string]any{
 		"kind": "Secret", "apiVersion": "v1", "type": "kubernetes.io/service-account-token",
 		"metadata": map[string]any{"name": "karmada-member1", "annotations": map[string]any{
 			"kubernetes.io/service-account.name": "karmada-member1", "kubernetes.io/service-account.uid": "an earlier one",
 		}},
 		"data": map[string]any{"token": base64.StdEncoding.EncodeToString([]byte("dead"))},
 	})
-	if _, err := cluster.Join(context.Background(), joinRequest(hub, member, "member1")); err != nil {
+	if _, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1")); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestJoinFindsTheCAThatVerifies(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	// The member's own CA is another one than the one its address is served with,
 	// as behind a cloud's load balancer.
-	foreign := newFakeAPI(t, "foreign").ca()
-	request := joinRequest(hub, member, "member1")
-	member.caOfTokens = foreign
-	if _, err := cluster.Join(context.Background(), request); err != nil {
+	foreign := joiningtest.NewAPI(t, "foreign").CA()
+	request := joiningtest.Request(hub, member, "member1")
+	member.CAOfTokens = foreign
+	if _, err := joining.Join(context.Background(), request); err != nil {
 		t.Fatal(err)
 	}
-	secret := hub.object("/api/v1/namespaces/karmada-cluster/secrets/member1")
-	if got := secret["data"].(map[string]any)["caBundle"]; got != base64.StdEncoding.EncodeToString(member.ca()) {
+	secret := hub.Object("/api/v1/namespaces/karmada-cluster/secrets/member1")
+	if got := secret["data"].(map[string]any)["caBundle"]; got != base64.StdEncoding.EncodeToString(member.CA()) {
 		t.Error("the hub did not keep the CA that verifies the server")
 	}
 }
 
 func TestPlan(t *testing.T) {
-	hub, member := joinPair(t)
-	member.put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
-	hub.put("/api/v1/namespaces/karmada-cluster/secrets/member1", map[string]any{"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"name": "member1"}})
-	before := append(member.all(), hub.all()...)
-	plan, err := cluster.Plan(context.Background(), joinRequest(hub, member, "member1"))
+	hub, member := joiningtest.Pair(t)
+	member.Put("/api/v1/namespaces/karmada-cluster", map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster"}})
+	hub.Put("/api/v1/namespaces/karmada-cluster/secrets/member1", map[string]any{"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"name": "member1"}})
+	before := append(member.All(), hub.All()...)
+	plan, err := joining.Plan(context.Background(), joiningtest.Request(hub, member, "member1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,44 +286,44 @@ func TestPlan(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, append(member.all(), hub.all()...)); diff != "" {
+	if diff := cmp.Diff(before, append(member.All(), hub.All()...)); diff != "" {
 		t.Errorf("planning changed something:\n%s", diff)
 	}
 }
 
 func TestJoinValidates(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	for _, name := range []string{"Bad_Name", "", "rbac-generator", strings.Repeat("a", 49)} {
-		if _, err := cluster.Join(context.Background(), joinRequest(hub, member, name)); !fault.Is(err, fault.KindInvalid) {
+		if _, err := joining.Join(context.Background(), joiningtest.Request(hub, member, name)); !fault.Is(err, fault.KindInvalid) {
 			t.Errorf("%q: got %v, want invalid", name, err)
 		}
 	}
-	request := joinRequest(hub, member, "a")
+	request := joiningtest.Request(hub, member, "a")
 	request.Zones = []string{"not a label value!"}
-	if _, err := cluster.Join(context.Background(), request); !fault.Is(err, fault.KindInvalid) {
+	if _, err := joining.Join(context.Background(), request); !fault.Is(err, fault.KindInvalid) {
 		t.Errorf("zones: got %v, want invalid", err)
 	}
-	if len(member.requests) > 0 {
-		t.Errorf("invalid requests reached the member: %v", member.requests)
+	if len(member.Requests) > 0 {
+		t.Errorf("invalid requests reached the member: %v", member.Requests)
 	}
 }
 
 func TestJoinWaitsForANamespaceThatGoes(t *testing.T) {
-	hub, member := joinPair(t)
+	hub, member := joiningtest.Pair(t)
 	const path = "/api/v1/namespaces/karmada-cluster"
-	member.put(path, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster", "deletionTimestamp": "2026-11-21T12:00:00Z"}})
+	member.Put(path, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "karmada-cluster", "deletionTimestamp": "2026-11-21T12:00:00Z"}})
 	go func() {
 		for watched := false; !watched; runtime.Gosched() { // until somebody waits for it
-			member.mu.Lock()
-			if watched = len(member.watchers) > 0; watched {
-				member.drop(path)
+			member.Mu.Lock()
+			if watched = len(member.Watchers) > 0; watched {
+				member.Drop(path)
 			}
-			member.mu.Unlock()
+			member.Mu.Unlock()
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := cluster.Join(ctx, joinRequest(hub, member, "member1")); err != nil {
+	if _, err := joining.Join(ctx, joiningtest.Request(hub, member, "member1")); err != nil {
 		t.Fatal(err)
 	}
 }

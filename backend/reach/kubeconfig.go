@@ -1,4 +1,4 @@
-package cluster
+package reach
 
 import (
 	"bytes"
@@ -68,13 +68,13 @@ type ContextInfo struct {
 	Current bool   `json:"current"`
 	// Problem says why this context cannot be used.
 	Problem string `json:"problem,omitempty" validate:"optional"`
-}
+} // @name cluster.ContextInfo
 
-// ParseKubeconfig reads a kubeconfig. It fails with a fault of code MU-201, and
+// Parse reads a kubeconfig. It fails with a fault of code MU-201, and
 // the error names fields and names at most, never a value. Fields that would
 // open a file or run a program make it fail later, with code MU-202, and only if
 // the chosen context needs them.
-func ParseKubeconfig(data []byte) (*Kubeconfig, error) {
+func Parse(data []byte) (*Kubeconfig, error) {
 	if len(data) > maxKubeconfig {
 		return nil, badKubeconfig("it is larger than %d KiB", maxKubeconfig>>10)
 	}
@@ -339,7 +339,7 @@ func (k *Kubeconfig) Contexts() []ContextInfo {
 	for _, context := range k.contexts {
 		info := ContextInfo{
 			Name: context.name, Cluster: context.cluster, User: context.user,
-			Server: redactURL(k.clusters[context.cluster].server), Current: context.name == k.Current,
+			Server: RedactURL(k.clusters[context.cluster].server), Current: context.name == k.Current,
 		}
 		if _, err := k.Select(context.name); err != nil {
 			info.Problem = err.Error()

@@ -1,10 +1,9 @@
-package cluster
+package joining
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,10 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +20,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -30,8 +28,8 @@ import (
 // caches there take a moment.
 const provingTimeout = 5 * time.Second
 
-// JoinRequest is one push join: the hub will dial the member.
-type JoinRequest struct {
+// Request is one push join: the hub will dial the member.
+type Request struct {
 	// Name of the cluster on the hub.
 	Name string
 	// Namespace of the accounts in the member and the Secrets on the hub; empty
@@ -54,7 +52,7 @@ type JoinRequest struct {
 }
 
 // Validate checks what can be checked without asking anyone.
-func (r *JoinRequest) Validate() error {
+func (r *Request) Validate() error {
 	if err := registration.ValidateName(r.Name); err != nil {
 		return err
 	}
@@ -71,9 +69,9 @@ func (r *JoinRequest) Validate() error {
 	return nil
 }
 
-// join is one run of a JoinRequest.
+// join is one run of a Request.
 type join struct {
-	*JoinRequest
+	*Request
 	member *member
 	undo   *undoStack
 	id     string
@@ -85,7 +83,7 @@ type join struct {
 // identity, uniqueness, namespace and accounts in the member, Secrets and Cluster
 // on the hub. On failure or cancellation it takes back exactly what it made. It
 // does not wait for the cluster to become ready. Repeating it is safe.
-func Join(ctx context.Context, request JoinRequest) (*clusterv1alpha1.Cluster, error) {
+func Join(ctx context.Context, request Request) (*clusterv1alpha1.Cluster, error) {
 	run, err := newJoin(request)
 	if err != nil {
 		return nil, err
@@ -104,47 +102,23 @@ func Join(ctx context.Context, request JoinRequest) (*clusterv1alpha1.Cluster, e
 	return nil, err
 }
 
-func newJoin(request JoinRequest) (*join, error) {
+func newJoin(request Request) (*join, error) {
 	if err := request.Validate(); err != nil {
 		return nil, err
 	}
 	if request.Namespace == "" {
 		request.Namespace = apis.ClusterNamespace
 	}
-	client, err := memberClient(request.Member)
+	client, err := reach.NewClient(request.Member)
 	if err != nil {
 		return nil, err
 	}
 	undo := &undoStack{}
 	return &join{
-		JoinRequest: &request, undo: undo,
+		Request: &request, undo: undo,
 		member: &member{client: client, cluster: request.Name, namespace: request.Namespace, undo: undo},
 	}, nil
 }
-
-// memberClient is a client that follows no redirects: a member that sends the
-// hub elsewhere is not believed.
-func memberClient(config *rest.Config) (kubernetes.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if config.Timeout == 0 {
-		config.Timeout = 20 * time.Second
-	}
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		return nil, fault.Invalid("the access to the member cannot be used").WithCode(registration.CodeKubeconfig).Wrap(err)
-	}
-	clientset, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport, Timeout: config.Timeout, CheckRedirect: stay})
-	if err != nil {
-		return nil, fault.Invalid("the access to the member cannot be used").WithCode(registration.CodeKubeconfig).Wrap(err)
-	}
-	return clientset, nil
-}
-
-// stay refuses every redirect.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (j *join) all(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	var cluster *clusterv1alpha1.Cluster
@@ -153,7 +127,7 @@ func (j *join) all(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 		run          func() error
 	}{
 		{"member", "read the identity of the member", func() (err error) {
-			j.id, err = memberID(ctx, j.member.client)
+			j.id, err = reach.ID(ctx, j.member.client)
 			return err
 		}},
 		{"unique", "check that neither name nor cluster is registered", func() error { return checkUnique(ctx, j.Hub, j.Name, j.id) }},
@@ -220,11 +194,11 @@ func (j *join) prove(ctx context.Context) error {
 			j.hub.ca = ca
 			return nil
 		}
-		if _, code := transportReason(failure); code != registration.CodeTLS {
+		if _, code := reach.TransportReason(failure); code != registration.CodeTLS {
 			break
 		}
 	}
-	return memberFault("try the new account", failure)
+	return reach.Fault("try the new account", failure)
 }
 
 func (j *join) authorities() [][]byte {
@@ -237,7 +211,7 @@ func (j *join) authorities() [][]byte {
 
 func (j *join) tryAccount(ctx context.Context, ca []byte) error {
 	config := accountConfig(j.Member, j.hub.token, ca)
-	account, err := memberClient(config)
+	account, err := reach.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -272,12 +246,12 @@ func accountConfig(member *rest.Config, token string, ca []byte) *rest.Config {
 
 // Plan lists what Join would do to the member and the hub, in order, and writes
 // nothing.
-func Plan(ctx context.Context, request JoinRequest) ([]PlannedObject, error) {
+func Plan(ctx context.Context, request Request) ([]PlannedObject, error) {
 	run, err := newJoin(request)
 	if err != nil {
 		return nil, err
 	}
-	if run.id, err = memberID(ctx, run.member.client); err != nil {
+	if run.id, err = reach.ID(ctx, run.member.client); err != nil {
 		return nil, err
 	}
 	if err := checkUnique(ctx, request.Hub, request.Name, run.id); err != nil {
@@ -293,7 +267,7 @@ func hubFault(doing string, err error) error {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		if reason, code := transportReason(err); code != "" {
+		if reason, code := reach.TransportReason(err); code != "" {
 			return fault.Unavailable("%s: the hub cannot be reached: %s", doing, reason).Wrap(err).
 				WithFix("check the address in the hub's kubeconfig, and that the hub is running")
 		}

@@ -1,4 +1,4 @@
-package cluster
+package joining
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"muster.dev/muster/backend/identity"
+	"muster.dev/muster/backend/reach"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -21,7 +22,7 @@ type PlannedObject struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty" validate:"optional"`
 	Name      string `json:"name"`
-}
+} // @name cluster.PlannedObject
 
 // plan reads what exists and says what the run would do about it.
 func (j *join) plan(ctx context.Context) ([]PlannedObject, error) {
@@ -61,7 +62,7 @@ func (j *join) plan(ctx context.Context) ([]PlannedObject, error) {
 			return nil, err
 		}
 	}
-	name := memberRole(j.Name)
+	name := MemberRole(j.Name)
 	if err := add("member", "ClusterRole", "", name, func() (string, error) {
 		found, err := rbac.ClusterRoles().Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !equality.Semantic.DeepEqual(found.Rules, memberRules()) {
@@ -114,5 +115,5 @@ func exists(where string, err error) (string, error) {
 	case where == "hub":
 		return "", hubFault("read what exists", err)
 	}
-	return "", memberFault("read what exists", err)
+	return "", reach.Fault("read what exists", err)
 }
