@@ -78,8 +78,10 @@ test-clusters: setup build kube image ## Run the tests that need clusters with k
 	@go test -count=1 -timeout 20m -run 'RealClusters' ./e2e
 
 .PHONY: bench
-bench: build kube ## Print start, memory, restart and join figures (minutes; nothing is asserted)
-	@go test -count=1 -timeout 60m -run '^$$' -bench . -benchtime 1x ./e2e
+bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted)
+	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember
+	@go test -count=1 -run '^$$' -bench 'Decide|Preview' ./backend/scheduling ./backend/workload/preview
+	@go test -count=1 -timeout 120m -run '^$$' -bench . -benchtime 1x ./e2e
 
 .PHONY: fmt
 fmt: ## Format Go files

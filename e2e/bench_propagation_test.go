@@ -149,14 +149,14 @@ func (h *hub) send(ctx context.Context, label, name string, meant time.Time) err
 	return err
 }
 
-// listWrites logs the hub's writes by resource from here to the returned call, if
-// the environment asks for it.
-func (h *hub) listWrites(b *testing.B) func(what string) {
+// listWrites counts the hub's writes by resource until ctx ends, if the environment
+// asks for it; the returned call logs them.
+func (h *hub) listWrites(ctx context.Context, b *testing.B) func(what string) {
 	b.Helper()
 	if os.Getenv("MUSTER_BENCH_WRITES") == "" {
 		return func(string) {}
 	}
-	writes, err := loadtest.FollowWrites(b.Context(), h.config(b))
+	writes, err := loadtest.FollowWrites(ctx, h.config(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -230,8 +230,10 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 	h.awaitAllReady(b, members)
 	h.propagate(b, label)
 	before := h.awaitQuiet(b)
-	written := h.listWrites(b)
-	acks, err := loadtest.FollowAcks(b.Context(), h.config(b), label)
+	within, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
+	defer cancel()
+	written := h.listWrites(within, b)
+	acks, err := loadtest.FollowAcks(within, h.config(b), label)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -239,7 +241,7 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 
 	profiled := h.profile(b)
 	begin := time.Now()
-	group, ctx := errgroup.WithContext(b.Context())
+	group, ctx := errgroup.WithContext(within)
 	group.SetLimit(creators)
 	for i := range objects {
 		group.Go(func() error { return h.send(ctx, label, fmt.Sprintf("%s-%04d", label, i), time.Now()) })
@@ -248,8 +250,6 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 		b.Fatal(err)
 	}
 	created := time.Since(begin)
-	within, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
-	defer cancel()
 	last, err := acks.Await(within, deliveries)
 	if err != nil {
 		got, _ := acks.Count()
@@ -335,9 +335,11 @@ func BenchmarkLatency(b *testing.B) {
 		}
 		f.propagate(b, label)
 		before := f.awaitQuiet(b)
+		written := f.listWrites(b.Context(), b)
 		f.sendOneASecond(b, label, objects)
 		f.awaitArrivals(b, arrived, 2*objects)
 		after := f.awaitQuiet(b)
+		written("writes")
 		b.ReportMetric(float64(after-before-int64(objects))/float64(2*objects), "writes/delivery")
 		for name, latency := range seen {
 			reportQuantiles(b, name, latency.Take())
@@ -414,15 +416,15 @@ func (h *hub) fanOut(b *testing.B, members int) {
 	h.awaitAllReady(b, members)
 	h.propagate(b, label)
 	before := h.awaitQuiet(b)
-	written := h.listWrites(b)
-	acks, err := loadtest.FollowAcks(b.Context(), h.config(b), label)
+	ctx, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
+	defer cancel()
+	written := h.listWrites(ctx, b)
+	acks, err := loadtest.FollowAcks(ctx, h.config(b), label)
 	if err != nil {
 		b.Fatal(err)
 	}
 	cpu := cpuSeconds(b, h.PID())
 	latency := &load.Latency{}
-	ctx, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
-	defer cancel()
 	for i := range rounds {
 		begin := time.Now()
 		if err := h.send(ctx, label, fmt.Sprintf("%s-%04d", label, i), begin); err != nil {
@@ -472,6 +474,7 @@ func BenchmarkRestartWithBindings(b *testing.B) {
 		b.ReportMetric(float64(pull.take(b)["applied"]), "works-sent-to-pull-member")
 		b.ReportMetric(h.ServingAfter.Seconds(), "s-to-serving")
 		b.ReportMetric(cpuSeconds(b, h.PID())-cpu, "hub-cpu-s-in-10-s")
+		b.ReportMetric(0, "ns/op")
 		for _, resource := range slices.Sorted(maps.Keys(changed)) {
 			names := changed[resource]
 			b.Logf("written after the restart: %d %s, such as %v", len(names), resource, names[:min(3, len(names))])
@@ -487,7 +490,7 @@ func BenchmarkIdle(b *testing.B) {
 		f := startFleet(b)
 		settle(b)
 		before, cpu, begin := f.awaitQuiet(b), cpuSeconds(b, f.PID()), time.Now()
-		written := f.listWrites(b)
+		written := f.listWrites(b.Context(), b)
 		select {
 		case <-time.After(time.Duration(seconds) * time.Second):
 		case <-b.Context().Done():
