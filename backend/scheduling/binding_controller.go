@@ -57,6 +57,7 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	}
 	began := r.clock.Now()
 	snapshot := r.scheduler.Snapshot()
+	_, revisited := r.scheduler.revisits.LoadAndDelete(b.GetUID())
 	why, fresh, needed := Needed(b, snapshot)
 	result := outcome{affinity: b.BindingStatus().SchedulerObservedAffinityName}
 	if needed {
@@ -70,7 +71,7 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 		b = placed
-		result = outcome{failure: decision.Failure, affinity: decision.AffinityName, renewed: true, fresh: fresh, moved: moved}
+		result = outcome{failure: decision.Failure, affinity: decision.AffinityName, renewed: true, fresh: fresh, moved: moved, revisited: revisited}
 	}
 	if err := r.report(ctx, b, &result); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

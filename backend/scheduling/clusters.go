@@ -123,7 +123,11 @@ func (f *clusterFeed) run(ctx context.Context, q queue) {
 
 func (f *clusterFeed) enqueueConcerned(ctx context.Context, q queue, changes []clusterChange) error {
 	visit := func(b workv1alpha2.Binding) {
-		if f.scheduler.owns(b) && slices.ContainsFunc(changes, func(c clusterChange) bool { return c.concerns(b) }) {
+		concerned := func(c clusterChange) bool { return c.concerns(b) }
+		if f.scheduler.owns(b) && slices.ContainsFunc(changes, concerned) {
+			if slices.ContainsFunc(changes, func(c clusterChange) bool { return c.relabelled && concerned(c) }) {
+				f.scheduler.revisits.Store(b.GetUID(), nil)
+			}
 			enqueue(q, b, f.scheduler.priority(b), eventClusterChanged)
 		}
 	}
@@ -148,8 +152,9 @@ func (f *clusterFeed) enqueueConcerned(ctx context.Context, q queue, changes []c
 type clusterChange struct {
 	before, after *clusterv1alpha1.Cluster
 	// described: its labels or its spec changed. leaving: it is being removed, or
-	// gone. served: it serves other APIs.
-	described, leaving, served bool
+	// gone. served: it serves other APIs. relabelled: its labels changed, after
+	// which clients expect to see when it was scheduled again, to whatever end.
+	described, leaving, served, relabelled bool
 }
 
 func compare(before, after *clusterv1alpha1.Cluster) clusterChange {
@@ -158,6 +163,8 @@ func compare(before, after *clusterv1alpha1.Cluster) clusterChange {
 		described: before.UID != after.UID || before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels),
 		leaving:   before.DeletionTimestamp == nil && after.DeletionTimestamp != nil,
 		served:    !sameAPIs(before, after),
+
+		relabelled: !maps.Equal(before.Labels, after.Labels),
 	}
 }
 

@@ -32,6 +32,8 @@ type outcome struct {
 	// renewed is set when the binding was scheduled again, fresh when that was
 	// asked for, moved when its clusters changed.
 	renewed, fresh, moved bool
+	// revisited is set when a cluster's labels asked for it.
+	revisited bool
 }
 
 // report writes the outcome into a status (contract section 9.7). A failure
@@ -46,7 +48,7 @@ func (o *outcome) report(b workv1alpha2.Binding, now time.Time) {
 		return
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
-	if status.LastScheduledTime == nil || o.renewed && (o.fresh || o.moved || status.SchedulerObservedGeneration != b.GetGeneration()) {
+	if status.LastScheduledTime == nil || o.renewed && (o.fresh || o.moved || o.revisited || status.SchedulerObservedGeneration != b.GetGeneration()) {
 		at := metav1.NewTime(now)
 		if asked := b.BindingSpec().RescheduleTriggeredAt; o.fresh && now.Before(asked.Time) {
 			at = *asked // by a clock ahead of ours; once is enough

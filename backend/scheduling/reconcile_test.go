@@ -209,6 +209,11 @@ func TestReconcile(t *testing.T) {
 	h := startScheduler(t, kubetest.StartHub(t))
 	h.join(t, cluster("member1", room(10)))
 	h.join(t, cluster("member2", room(10)))
+	h.Await(t, "the scheduler to place", func(context.Context) bool {
+		probe := binding("probe", configMap(&policyv1alpha1.Placement{}))
+		h.scheduler.Place(probe) // does nothing before the scheduler knows all clusters
+		return len(probe.Spec.Clusters) == 2
+	})
 	for name, test := range map[string]func(*testing.T, *hub){
 		"two writes for a new binding":    testNewBinding,
 		"one write for a placed binding":  testPlace,

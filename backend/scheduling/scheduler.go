@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"maps"
+	"sync"
 	"sync/atomic"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -17,6 +18,7 @@ type Scheduler struct {
 	keepEmpty bool
 	snapshot  atomic.Pointer[Snapshot]
 	filled    atomic.Bool // the snapshot holds all clusters
+	revisits  sync.Map    // UIDs of bindings whose next look is to show in their status
 }
 
 func newScheduler(d Deps) *Scheduler {
