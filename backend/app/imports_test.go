@@ -17,7 +17,7 @@ import (
 const module = "muster.dev/muster/"
 
 // domains may import leftward only.
-var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "operator", "insight"}
+var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "liveness", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "operator", "insight"}
 
 // platform knows no domain, nor each other.
 var platform = []string{"httpapi", "live", "database", "kube", "controlplane"}
@@ -111,7 +111,7 @@ func refusalInBackend(source, target, to string, toBackend bool) string {
 	if strings.HasPrefix(to, "agent/") {
 		// One code applies Works and observes members: in the hub for push, in
 		// the agent for pull.
-		if slices.Contains([]string{"execution", "propagation"}, source) && to == "agent/apply" || source == "cluster" && to == "agent/inventory" {
+		if slices.Contains([]string{"execution", "propagation"}, source) && to == "agent/apply" || source == "liveness" && to == "agent/inventory" {
 			return ""
 		}
 		// So does one interpreter of kinds.
@@ -230,7 +230,7 @@ func TestRefusalKnowsTheRules(t *testing.T) {
 		{"backend/fault", "backend/kube", true},
 		{"backend/agentapi", "backend/apis/work/v1alpha1", false},
 		{"backend/propagation", "agent/apply", false},
-		{"backend/cluster", "agent/inventory", false},
+		{"backend/liveness", "agent/inventory", false},
 		{"backend/cluster", "agent/apply", true},
 		{"backend/cluster", "migrations", true},
 		{"backend/app", "migrations", false},

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"muster.dev/muster/backend/liveness"
 	"time"
 )
 
@@ -48,14 +49,14 @@ type Cluster struct {
 	Cordoned    bool              `json:"cordoned"`
 	Nodes       *Nodes            `json:"nodes,omitempty" validate:"optional"`
 	// CPU is in millicores, Memory in bytes, Pods a count.
-	CPU             *Usage      `json:"cpu,omitempty" validate:"optional"`
-	Memory          *Usage      `json:"memory,omitempty" validate:"optional"`
-	Pods            *Usage      `json:"pods,omitempty" validate:"optional"`
-	Conditions      []Condition `json:"conditions"`
-	CreatedAt       time.Time   `json:"createdAt"`
-	ResourceVersion string      `json:"resourceVersion"`
-	Link            *LinkState  `json:"link,omitempty" validate:"optional"`
-	Removal         *Removal    `json:"removal,omitempty" validate:"optional"`
+	CPU             *Usage              `json:"cpu,omitempty" validate:"optional"`
+	Memory          *Usage              `json:"memory,omitempty" validate:"optional"`
+	Pods            *Usage              `json:"pods,omitempty" validate:"optional"`
+	Conditions      []Condition         `json:"conditions"`
+	CreatedAt       time.Time           `json:"createdAt"`
+	ResourceVersion string              `json:"resourceVersion"`
+	Link            *liveness.LinkState `json:"link,omitempty" validate:"optional"`
+	Removal         *Removal            `json:"removal,omitempty" validate:"optional"`
 }
 
 // Taint keeps workloads away.

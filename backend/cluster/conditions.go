@@ -4,9 +4,9 @@ package cluster
 // once. Its reason and message say what is waited for. Ready and
 // CompleteAPIEnablements are the contract's (section 3.7); who writes them:
 //
-//	Push                       StatusReconciler
-//	Pull, our agent            Liveness
-//	Pull, karmada-agent        the agent; LeaseReconciler writes Ready=Unknown
+//	Push                       liveness.StatusReconciler
+//	Pull, our agent            liveness.Agents
+//	Pull, karmada-agent        the agent; liveness.LeaseReconciler writes Ready=Unknown
 const ConditionRemoving = "Removing"
 
 // Reasons of ConditionRemoving.

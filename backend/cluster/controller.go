@@ -29,6 +29,7 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/liveness"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -50,12 +51,12 @@ type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
 	purger   Purger
-	presence Presence
+	presence liveness.Presence
 	revoked  *identity.Revocations
 	events   events.EventRecorder
 	clock    clock.PassiveClock
 
-	poker    poker
+	poker    liveness.Poker
 	mu       sync.Mutex
 	memories map[string]*memory // by cluster
 }
@@ -78,7 +79,7 @@ type ReconcilerDeps struct {
 	// Purger finishes execution namespaces.
 	Purger Purger
 	// Presence tells whether a member can still be cleaned.
-	Presence Presence
+	Presence liveness.Presence
 	// Revocations remember removed clusters.
 	Revocations *identity.Revocations
 	// Clock is the real one unless a test says otherwise.
@@ -102,13 +103,13 @@ func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfNamespace)).
 		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(clusterOfNamespace), builder.WithPredicates(goingOrGone)).
-		WatchesRawSource(r.poker.source()).
+		WatchesRawSource(r.poker.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 16}).
 		Complete(r)
 }
 
 // Poke looks at a Cluster again, because its agent came or went.
-func (r *Reconciler) Poke(cluster string) { r.poker.poke(cluster) }
+func (r *Reconciler) Poke(cluster string) { r.poker.Poke(cluster) }
 
 // clusterOfNamespace leads from an execution namespace, or an object in one, to
 // its cluster.

@@ -6,7 +6,7 @@
 // A member is a Cluster object; what the hub keeps in it are Works; nothing of
 // either is mirrored in SQL. SQL holds what has no object: registrations, the
 // staged records of joining, which survive reload and restart of the hub. Whether
-// an agent is connected is held in memory (Liveness).
+// an agent is connected is held in memory (package liveness).
 //
 // # Ways to join
 //

@@ -33,6 +33,7 @@ import (
 	"muster.dev/muster/backend/joining/joiningtest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
+	"muster.dev/muster/backend/liveness"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
@@ -71,7 +72,7 @@ func (s *stages) has(line string) bool {
 type hubUnderTest struct {
 	*kubetest.Hub
 	stages   *stages
-	liveness *cluster.Liveness
+	liveness *liveness.Agents
 }
 
 func startHub(t *testing.T) *hubUnderTest {
@@ -387,7 +388,7 @@ func testPush(t *testing.T, h *hubUnderTest) {
 // testLease moves the clock of a LeaseReconciler of its own.
 func testLease(t *testing.T, h *hubUnderTest) {
 	fake := testingclock.NewFakePassiveClock(time.Now())
-	leases := cluster.NewLeaseReconciler(h.Client, fake)
+	leases := liveness.NewLeaseReconciler(h.Client, fake)
 	request := ctrl.Request{NamespacedName: client.ObjectKey{Name: "s1"}}
 	h.pullCluster(t, "s1")
 	look := func(after time.Duration, want metav1.ConditionStatus, reason string) {
@@ -432,10 +433,10 @@ func testLease(t *testing.T, h *hubUnderTest) {
 	h.awaitRemoved(t, "s1")
 }
 
-// testSilence moves the clock of a Liveness of its own.
+// testSilence moves the clock of Agents of its own.
 func testSilence(t *testing.T, h *hubUnderTest) {
 	fake := testingclock.NewFakeClock(time.Now())
-	liveness := cluster.NewLiveness(h.Client, cluster.LivenessDeps{Live: h.Client, Stages: h.stages, Clock: fake})
+	liveness := liveness.NewAgents(h.Client, liveness.AgentsDeps{Live: h.Client, Stages: h.stages, Clock: fake})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- liveness.Start(ctx) }()

@@ -21,6 +21,7 @@ import (
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/liveness"
 	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
@@ -66,8 +67,8 @@ type ServiceOptions struct {
 	Live          registration.Publisher
 	Tokens        TokenMaker
 	Registrations *registration.Records
-	// Link tells the link of a cluster's agent; Liveness.Link does.
-	Link func(cluster string) (LinkState, bool)
+	// Link tells the link of a cluster's agent; liveness.Agents does.
+	Link func(cluster string) (liveness.LinkState, bool)
 	// Policy says which member addresses REST may make the hub dial.
 	Policy reach.AddressPolicy
 	// ForceAfter is how long a forced removal lets the orderly one try; 0: 5 s.
@@ -100,7 +101,7 @@ func NewService(options ServiceOptions) *Service {
 		options.ForceAfter = forceAfter
 	}
 	if options.Link == nil {
-		options.Link = func(string) (LinkState, bool) { return LinkState{}, false }
+		options.Link = func(string) (liveness.LinkState, bool) { return liveness.LinkState{}, false }
 	}
 	s := &Service{
 		ServiceOptions: options, limits: newLimits(),

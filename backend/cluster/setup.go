@@ -8,6 +8,7 @@ import (
 
 	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/liveness"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -32,8 +33,8 @@ type ControllerDeps struct {
 }
 
 // SetupWithManager adds all controllers of clusters to the manager and returns
-// the Liveness that agents' links report to.
-func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*Liveness, error) {
+// the liveness.Agents that links report to.
+func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*liveness.Agents, error) {
 	if d.Clock == nil {
 		d.Clock = clock.RealClock{}
 	}
@@ -43,24 +44,24 @@ func SetupWithManager(m ctrl.Manager, d ControllerDeps) (*Liveness, error) {
 		return nil, err
 	}
 	var reconciler *Reconciler
-	liveness := NewLiveness(hub, LivenessDeps{Live: live, Stages: d.Stages, Audit: d.Audit, Clock: d.Clock, Barred: revocations.Barred, Changed: func(cluster string) {
+	agents := liveness.NewAgents(hub, liveness.AgentsDeps{Live: live, Stages: d.Stages, Audit: d.Audit, Clock: d.Clock, Barred: revocations.Barred, Changed: func(cluster string) {
 		reconciler.Poke(cluster)
 		if d.Changed != nil {
 			d.Changed(cluster)
 		}
 	}})
 	reconciler = NewReconciler(hub, m.GetEventRecorder("cluster-controller"), ReconcilerDeps{
-		Live: live, Purger: d.Purger, Presence: NewPresence(live, d.Members, liveness, d.Clock), Revocations: revocations, Clock: d.Clock,
+		Live: live, Purger: d.Purger, Presence: liveness.NewPresence(live, d.Members, agents, d.Clock), Revocations: revocations, Clock: d.Clock,
 	})
 	for name, setup := range map[string]func(ctrl.Manager) error{
 		"cluster":  reconciler.SetupWithManager,
-		"status":   NewStatusReconciler(hub, live, d.Members, d.Clock).SetupWithManager,
-		"lease":    NewLeaseReconciler(hub, d.Clock).SetupWithManager,
-		"liveness": liveness.SetupWithManager,
+		"status":   liveness.NewStatusReconciler(hub, live, d.Members, d.Clock).SetupWithManager,
+		"lease":    liveness.NewLeaseReconciler(hub, d.Clock).SetupWithManager,
+		"liveness": agents.SetupWithManager,
 	} {
 		if err := setup(m); err != nil {
 			return nil, fmt.Errorf("set up controller %s: %w", name, err)
 		}
 	}
-	return liveness, nil
+	return agents, nil
 }

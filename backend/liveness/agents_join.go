@@ -1,4 +1,4 @@
-package cluster
+package liveness
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 // (MU-105) and a cluster that has another name (MU-106); it adopts a Cluster of
 // the same id. While a Cluster is being removed its agent is let in, since it has
 // to take the objects out of the member.
-func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello, source string) error {
+func (l *Agents) Joined(ctx context.Context, cluster string, h agentapi.Hello, source string) error {
 	if err := identity.CheckName(cluster); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (l *Liveness) Joined(ctx context.Context, cluster string, h agentapi.Hello,
 }
 
 // ensure creates or updates the Cluster and returns its UID.
-func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello, source string) (types.UID, error) {
+func (l *Agents) ensure(ctx context.Context, name string, h agentapi.Hello, source string) (types.UID, error) {
 	var stored clusterv1alpha1.Cluster
 	err := l.live.Get(ctx, client.ObjectKey{Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
@@ -105,7 +105,7 @@ func (l *Liveness) ensure(ctx context.Context, name string, h agentapi.Hello, so
 
 // awaitCached returns once the hub's cache shows a Cluster that was just made:
 // whoever handles the link next reads it there.
-func (l *Liveness) awaitCached(ctx context.Context, name string) error {
+func (l *Agents) awaitCached(ctx context.Context, name string) error {
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, cacheLimit, true, func(ctx context.Context) (bool, error) {
 		err := l.hub.Get(ctx, client.ObjectKey{Name: name}, new(clusterv1alpha1.Cluster))
 		return err == nil, client.IgnoreNotFound(err)

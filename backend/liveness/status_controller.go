@@ -1,4 +1,4 @@
-package cluster
+package liveness
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type StatusReconciler struct {
 	live    client.Reader
 	members *kube.Members
 	clock   clock.Clock
-	poker   poker
+	poker   Poker
 
 	mu         sync.Mutex
 	collectors map[string]*collecting
@@ -79,7 +79,7 @@ func (r *StatusReconciler) SetupWithManager(m ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(m).Named("status").
 		For(&clusterv1alpha1.Cluster{}).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
-		WatchesRawSource(r.poker.source()).
+		WatchesRawSource(r.poker.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 16}).
 		Complete(r)
 }
@@ -180,7 +180,7 @@ func (r *StatusReconciler) run(ctx context.Context, cluster *clusterv1alpha1.Clu
 			made.mu.Lock()
 			made.latest = &status
 			made.mu.Unlock()
-			r.poker.poke(name)
+			r.poker.Poke(name)
 		},
 	})
 	if err != nil {

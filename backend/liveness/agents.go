@@ -1,4 +1,4 @@
-package cluster
+package liveness
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"muster.dev/muster/backend/registration"
 )
 
-// Liveness knows, from the links of our agents, which clusters are alive. It
-// keeps that in memory and writes a Cluster only when something has changed: at
+// Agents know, from the links of our agents, which clusters are alive. They
+// keep that in memory and write a Cluster only when something has changed: at
 // rest, a connected agent costs no write.
 //
 //	          Joined                    a frame
@@ -35,7 +35,7 @@ import (
 //
 // Whether the socket is open is another matter: Lost is shown at once, but a
 // cluster whose link broke has its 15 seconds to come back.
-type Liveness struct {
+type Agents struct {
 	hub     client.Client
 	live    client.Reader
 	stages  registration.StageRecorder
@@ -53,7 +53,7 @@ type Liveness struct {
 }
 
 // agentState is what the links told of one cluster. Its fields are guarded by
-// Liveness.mu, except those behind write.
+// Agents.mu, except those behind write.
 type agentState struct {
 	uid    types.UID // of the Cluster it joined as; empty until it has joined
 	link   LinkState
@@ -76,10 +76,10 @@ type LinkState struct {
 	// link is lost.
 	Address string `json:"address,omitempty" validate:"optional"`
 	Version string `json:"version,omitempty" validate:"optional"`
-}
+} // @name cluster.LinkState
 
-// LivenessDeps are what a Liveness works with.
-type LivenessDeps struct {
+// AgentsDeps are what Agents work with.
+type AgentsDeps struct {
 	// Live reads from the API itself.
 	Live client.Reader
 	// Stages keeps the record of registrations.
@@ -96,6 +96,11 @@ type LivenessDeps struct {
 	Clock clock.WithTicker
 }
 
+// Auditor records an intent, runs fn and records what came of it.
+type Auditor interface {
+	Do(ctx context.Context, action audit.Action, fn func(ctx context.Context) error) error
+}
+
 // noAudit is the Auditor that records nothing.
 type noAudit struct{}
 
@@ -108,8 +113,8 @@ func (noAudit) Do(ctx context.Context, _ audit.Action, do func(ctx context.Conte
 // agents fall silent at once.
 const livenessWorkers = 8
 
-// NewLiveness returns a Liveness that writes to the hub.
-func NewLiveness(hub client.Client, deps LivenessDeps) *Liveness {
+// NewAgents returns Agents that write to the hub.
+func NewAgents(hub client.Client, deps AgentsDeps) *Agents {
 	if deps.Clock == nil {
 		deps.Clock = clock.RealClock{}
 	}
@@ -122,7 +127,7 @@ func NewLiveness(hub client.Client, deps LivenessDeps) *Liveness {
 	if deps.Barred == nil {
 		deps.Barred = func(string) bool { return false }
 	}
-	return &Liveness{
+	return &Agents{
 		hub: hub, live: deps.Live, stages: deps.Stages, audit: deps.Audit, changed: deps.Changed, barred: deps.Barred, clock: deps.Clock,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "liveness", Clock: deps.Clock}),
@@ -130,12 +135,12 @@ func NewLiveness(hub client.Client, deps LivenessDeps) *Liveness {
 	}
 }
 
-// SetupWithManager starts Liveness with the manager.
-func (l *Liveness) SetupWithManager(m ctrl.Manager) error { return m.Add(l) }
+// SetupWithManager starts Agents with the manager.
+func (l *Agents) SetupWithManager(m ctrl.Manager) error { return m.Add(l) }
 
 // Start watches deadlines until ctx ends. Clusters that were served before the
 // hub started count from now: their agents have as long to come back as any.
-func (l *Liveness) Start(ctx context.Context) error {
+func (l *Agents) Start(ctx context.Context) error {
 	if err := l.expectAll(ctx); err != nil {
 		return err
 	}
@@ -161,7 +166,7 @@ func (l *Liveness) Start(ctx context.Context) error {
 	}
 }
 
-func (l *Liveness) expectAll(ctx context.Context) error {
+func (l *Agents) expectAll(ctx context.Context) error {
 	var clusters clusterv1alpha1.ClusterList
 	if err := l.hub.List(ctx, &clusters); err != nil {
 		return fmt.Errorf("list clusters of agents: %w", err)
@@ -181,7 +186,7 @@ func (l *Liveness) expectAll(ctx context.Context) error {
 }
 
 // nextDeadline is how long nobody can fall silent.
-func (l *Liveness) nextDeadline() time.Duration {
+func (l *Agents) nextDeadline() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, next := l.clock.Now(), agentapi.Deadline
@@ -194,7 +199,7 @@ func (l *Liveness) nextDeadline() time.Duration {
 }
 
 // findSilent marks and returns those whose time is over.
-func (l *Liveness) findSilent() []string {
+func (l *Agents) findSilent() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -208,7 +213,7 @@ func (l *Liveness) findSilent() []string {
 	return silent
 }
 
-func (l *Liveness) work(ctx context.Context) {
+func (l *Agents) work(ctx context.Context) {
 	for {
 		cluster, stop := l.queue.Get()
 		if stop {
@@ -224,7 +229,7 @@ func (l *Liveness) work(ctx context.Context) {
 	}
 }
 
-func (l *Liveness) agent(cluster string) *agentState {
+func (l *Agents) agent(cluster string) *agentState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.agents[cluster]
@@ -232,7 +237,7 @@ func (l *Liveness) agent(cluster string) *agentState {
 
 // Report takes over a cluster's inventory and writes it. An error is the hub's
 // own trouble; the inventory is kept and written later.
-func (l *Liveness) Report(ctx context.Context, cluster string, status clusterv1alpha1.ClusterStatus) error {
+func (l *Agents) Report(ctx context.Context, cluster string, status clusterv1alpha1.ClusterStatus) error {
 	l.Beat(cluster)
 	l.mu.Lock()
 	agent := l.agents[cluster]
@@ -256,7 +261,7 @@ func (l *Liveness) Report(ctx context.Context, cluster string, status clusterv1a
 
 // Beat says that an agent was heard. It neither blocks nor writes, unless the
 // cluster had been given up.
-func (l *Liveness) Beat(cluster string) {
+func (l *Agents) Beat(cluster string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	agent := l.agents[cluster]
@@ -272,7 +277,7 @@ func (l *Liveness) Beat(cluster string) {
 
 // Lost says that a link is gone; stopped, that the agent said it stops, so that
 // it will not be back in a moment.
-func (l *Liveness) Lost(cluster, why string, stopped bool) {
+func (l *Agents) Lost(cluster, why string, stopped bool) {
 	l.mu.Lock()
 	agent := l.agents[cluster]
 	if agent != nil {
@@ -287,7 +292,7 @@ func (l *Liveness) Lost(cluster, why string, stopped bool) {
 }
 
 // Links returns the links of all agents seen since the hub started.
-func (l *Liveness) Links() map[string]LinkState {
+func (l *Agents) Links() map[string]LinkState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	links := make(map[string]LinkState, len(l.agents))
@@ -299,7 +304,7 @@ func (l *Liveness) Links() map[string]LinkState {
 
 // Link returns the link of one cluster's agent; ok is false if it has no agent
 // of ours.
-func (l *Liveness) Link(cluster string) (state LinkState, ok bool) {
+func (l *Agents) Link(cluster string) (state LinkState, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	agent := l.agents[cluster]
@@ -310,7 +315,7 @@ func (l *Liveness) Link(cluster string) (state LinkState, ok bool) {
 }
 
 // Connected implements Links of the presence of members.
-func (l *Liveness) Connected(cluster string) (connected, settled bool) {
+func (l *Agents) Connected(cluster string) (connected, settled bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	agent := l.agents[cluster]
@@ -324,7 +329,7 @@ func (l *Liveness) Connected(cluster string) (connected, settled bool) {
 
 // write brings the Cluster's status to what is known: the last report, with
 // Ready=Unknown if the agent is silent. It writes nothing if that is there.
-func (l *Liveness) write(ctx context.Context, cluster string) error {
+func (l *Agents) write(ctx context.Context, cluster string) error {
 	agent := l.agent(cluster)
 	if agent == nil {
 		return nil
@@ -360,7 +365,7 @@ func (l *Liveness) write(ctx context.Context, cluster string) error {
 }
 
 // drop forgets an agent whose Cluster is gone, unless a new link replaced it.
-func (l *Liveness) drop(cluster string, agent *agentState) {
+func (l *Agents) drop(cluster string, agent *agentState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.agents[cluster] == agent && !agent.link.Connected {

@@ -1,4 +1,4 @@
-package cluster
+package liveness
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// poker makes a controller look at a Cluster for a reason that is not an object:
+// Poker makes a controller look at a Cluster for a reason that is not an object:
 // a link that came or went, a member that changed. Poking never blocks; before
 // the controller runs it does nothing, since that begins with a look at all.
-type poker struct {
+type Poker struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-func (p *poker) source() source.Source {
+// Source is what the controller watches.
+func (p *Poker) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -27,7 +28,8 @@ func (p *poker) source() source.Source {
 	})
 }
 
-func (p *poker) poke(cluster string) {
+// Poke makes the controller look at a Cluster.
+func (p *Poker) Poke(cluster string) {
 	p.mu.Lock()
 	queue := p.queue
 	p.mu.Unlock()
