@@ -142,6 +142,12 @@ export function valueRange(parsed: Parsed, path: Path): Range {
   return { from: spot.node.range[0], to: endOf(parsed.text, spot.node) };
 }
 
+/** The range of the path's key, or of what stands there when it has none. */
+export function keyRange(parsed: Parsed, path: Path): Range {
+  const key = locate(parsed.doc, path).pair?.key.range;
+  return key ? { from: key[0], to: key[1] } : rangeOf(parsed, path);
+}
+
 /** The deepest path whose text holds the offset; a comment or blank line belongs to what stands above it. */
 export function pathAt(parsed: Parsed, offset: number): Path {
   const path: (string | number)[] = [];

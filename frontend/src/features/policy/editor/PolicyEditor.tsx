@@ -110,7 +110,7 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
           </div>
         </section>
       </div>
-      <SaveBar editing={editing} saved={saved !== undefined} blocked={stale} saving={save.isPending} onSave={write} onDiscard={() => leave(saved ? paths.policy(saved) : paths.policies())} />
+      <SaveBar editing={editing} saved={saved !== undefined} blocked={stale || (refused?.code === 'owned' && !force)} saving={save.isPending} onSave={write} onDiscard={() => leave(saved ? paths.policy(saved) : paths.policies())} />
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { editorWords } from './words';
 interface SaveBarProps {
   editing: Editing;
   saved: boolean;
-  /** Somebody else saved: first bring both together. */
+  /** Somebody else saved, or owns the fields: that comes first. */
   blocked: boolean;
   saving: boolean;
   onSave: () => void;

@@ -1,6 +1,6 @@
 /** Everything that is wrong with a draft, from the syntax to what the hub says, each with its place in the text. */
 import type { Diagnostic } from '@codemirror/lint';
-import { lineOf, type Parsed, valueRange } from '../document/parse';
+import { keyRange, lineOf, type Parsed, valueRange } from '../document/parse';
 import { parsePath, type Path, samePath } from '../document/path';
 import { type Fault, faultsOf, type Schema } from '../document/schema';
 import type { FieldProblem } from '../types';
@@ -15,9 +15,9 @@ export interface EditorProblem {
   line: number;
 }
 
-function placed(parsed: Parsed, path: Path, message: string, severity: EditorProblem['severity'] = 'error'): EditorProblem {
-  const { from, to } = valueRange(parsed, path);
-  return { path, message, severity, from, to: Math.max(to, from), line: lineOf(parsed, from) };
+function placed(parsed: Parsed, path: Path, message: string, ofKey = false): EditorProblem {
+  const { from, to } = ofKey ? keyRange(parsed, path) : valueRange(parsed, path);
+  return { path, message, severity: 'error', from, to: Math.max(to, from), line: lineOf(parsed, from) };
 }
 
 /** Faults of the syntax alone: while there are any, nothing else can be said. One slip makes several; a line's first says enough. */
@@ -28,7 +28,7 @@ export function syntaxProblems(parsed: Parsed): EditorProblem[] {
 
 export function schemaProblems(parsed: Parsed, schema: Schema | undefined, words: EditorWords): EditorProblem[] {
   if (!schema || parsed.faults.length > 0) return [];
-  return faultsOf(schema, parsed.value).map((fault) => placed(parsed, fault.path, sentence(fault, words.faults)));
+  return faultsOf(schema, parsed.value).map((fault) => placed(parsed, fault.path, sentence(fault, words.faults), fault.what === 'unknown'));
 }
 
 export function ownProblem(parsed: Parsed, path: Path, message: string): EditorProblem {

@@ -46,11 +46,13 @@ export function OverriderFields({ sort, path }: { sort: Sort; path: Path }) {
     case 'fieldOverrider': return <FieldOverrider path={path} />;
     case 'plaintext':
       return (
-        <Line>
+        <>
           <TextField path={[...path, 'path']} label={words.path} placeholder={words.pathHint} />
-          <Operator path={path} operators={all} />
-          <Unless path={path} operator="remove"><AnyValueField path={[...path, 'value']} label={words.value} /></Unless>
-        </Line>
+          <Line>
+            <Operator path={path} operators={all} />
+            <Unless path={path} operator="remove"><AnyValueField path={[...path, 'value']} label={words.value} /></Unless>
+          </Line>
+        </>
       );
   }
 }
