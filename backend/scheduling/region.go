@@ -19,8 +19,8 @@ func (a *attempt) spreadByRegion(wanted, clusters groups) *Failure {
 	if len(regions) < wanted.least {
 		return broken("clusters of %d regions fit, but the spread constraint for region wants at least %d", len(regions), wanted.least)
 	}
-	// Every chosen region gives a cluster, so that no more can be chosen than clusters.
-	chosen := chooseRegions(regions, groups{least: wanted.least, most: min(wanted.most, clusters.most)}, clusters.least)
+	// Every chosen region gives a cluster, even if they are more than clusters.most.
+	chosen := chooseRegions(regions, wanted, clusters.least)
 	if len(chosen) == 0 {
 		return broken("no %d to %d regions have %d clusters that fit, as the spread constraints want", wanted.least, wanted.most, clusters.least)
 	}
@@ -30,7 +30,7 @@ func (a *attempt) spreadByRegion(wanted, clusters groups) *Failure {
 		rest = append(rest, regions[at].rows[1:]...)
 	}
 	order(rest)
-	a.selected = append(a.selected, rest[:min(len(rest), clusters.most-len(a.selected))]...)
+	a.selected = append(a.selected, rest[:min(len(rest), max(0, clusters.most-len(a.selected)))]...)
 	order(a.selected)
 	for at := range regions {
 		if slices.Contains(chosen, at) {

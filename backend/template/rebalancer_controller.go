@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,9 @@ func (r *rebalancer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // rebalance stamps the bindings that were not stamped yet and notes what came of
-// each workload. An error means that some have to be tried again.
+// each workload, in order of kind and name, as clients expect. What was stamped
+// for a workload that is not asked for any more stays noted. An error means that
+// some have to be tried again.
 func (r *rebalancer) rebalance(ctx context.Context, asked *appsv1alpha1.WorkloadRebalancer) error {
 	var failed error
 	observed := make([]appsv1alpha1.ObservedWorkload, 0, len(asked.Spec.Workloads))
@@ -88,6 +91,15 @@ func (r *rebalancer) rebalance(ctx context.Context, asked *appsv1alpha1.Workload
 		}
 		observed = append(observed, entry)
 	}
+	for _, o := range asked.Status.ObservedWorkloads {
+		if o.Result == appsv1alpha1.RebalanceSuccessful && !slices.Contains(asked.Spec.Workloads, o.Workload) {
+			observed = append(observed, o)
+		}
+	}
+	slices.SortFunc(observed, func(a, b appsv1alpha1.ObservedWorkload) int {
+		return cmp.Or(cmp.Compare(a.Workload.APIVersion, b.Workload.APIVersion), cmp.Compare(a.Workload.Kind, b.Workload.Kind),
+			cmp.Compare(a.Workload.Namespace, b.Workload.Namespace), cmp.Compare(a.Workload.Name, b.Workload.Name))
+	})
 	asked.Status.ObservedWorkloads = observed
 	return failed
 }
