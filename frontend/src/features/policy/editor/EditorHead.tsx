@@ -18,7 +18,7 @@ export function EditorHead({ session: { draft }, editing, saved }: { session: Ed
   const words = useWords(editorWords);
   const narrow = useNarrow();
   const [code, setCode] = useState(false);
-  const { snapshot, identity, may } = editing;
+  const { snapshot, identity } = editing;
   const title = saved ? words.editTitle(saved.name) : words.newTitle(identity.facts.kind);
   return (
     <>
@@ -26,8 +26,8 @@ export function EditorHead({ session: { draft }, editing, saved }: { session: Ed
       <PageHead
         title={title}
         actions={<>
-          <ActionIcon aria-label={words.undo} title={words.undo} disabled={!snapshot.canUndo || !may} onClick={draft.undo}><IconArrowBackUp size={20} /></ActionIcon>
-          <ActionIcon aria-label={words.redo} title={words.redo} disabled={!snapshot.canRedo || !may} onClick={draft.redo}><IconArrowForwardUp size={20} /></ActionIcon>
+          <ActionIcon aria-label={words.undo} title={words.undo} disabled={!snapshot.canUndo} onClick={draft.undo}><IconArrowBackUp size={20} /></ActionIcon>
+          <ActionIcon aria-label={words.redo} title={words.redo} disabled={!snapshot.canRedo} onClick={draft.redo}><IconArrowForwardUp size={20} /></ActionIcon>
           {narrow
             ? <ActionIcon variant="default" aria-label={words.asCode} title={words.asCode} onClick={() => setCode(true)}><IconCode size={20} /></ActionIcon>
             : <Button variant="default" leftSection={<IconCode size={16} />} onClick={() => setCode(true)}>{words.asCode}</Button>}

@@ -8,8 +8,8 @@ import type { Editing } from './useEditing';
 
 /** The form of the draft's kind. */
 export function FormPane({ draft, editing, saved }: { draft: Draft; editing: Editing; saved: boolean }) {
-  const { snapshot: { sound }, broken, identity: { facts }, may, problems, clusters } = editing;
-  const disabled = broken !== undefined || !may;
+  const { snapshot: { sound }, broken, identity: { facts }, problems, clusters } = editing;
+  const disabled = broken !== undefined;
   const form = useMemo(() => ({ draft, value: sound.value, disabled, saved, problems, clusters }), [draft, sound, disabled, saved, problems, clusters]);
   return (
     <FormProvider value={form}>

@@ -10,7 +10,7 @@ export interface FormState {
   draft: Draft;
   /** What the document says, as of the last time it could be read. */
   value: unknown;
-  /** The document cannot be read now, or the user may not change it. */
+  /** The document cannot be read now. */
   disabled: boolean;
   /** The policy is saved: what names it stays. */
   saved: boolean;
