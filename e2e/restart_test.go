@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -131,5 +132,24 @@ func TestInitThenServe(t *testing.T) {
 		t.Error("init printed no token")
 	} else {
 		bootstrap(t, h, token, "first-abcde", "system:karmada:agent:first")
+	}
+}
+
+// TestHubStopsWhileWatched: whoever watches does not hold up a stop.
+func TestHubStopsWhileWatched(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	watch, err := h.client.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	<-watch.ResultChan() // it stands
+	begin := time.Now()
+	if err := h.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("the stop took %s", took)
 	}
 }

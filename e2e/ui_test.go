@@ -36,7 +36,7 @@ func TestBrowser(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--test", "--test-concurrency=1", "--test-timeout=300000"}, specs...)...)
 	cmd.Env = append(os.Environ(),
 		"MUSTER_URL="+h.DashboardURL, "MUSTER_PASSWORD="+h.Password, "MUSTER_BIN="+filepath.Dir(agent),
-		"MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig,
+		"MUSTER_HUB_KUBECONFIG="+h.Kubeconfig, "MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig,
 		"MUSTER_SCREENSHOTS="+filepath.Join("ui", "screenshots"), "NODE_NO_WARNINGS=1",
 	)
 	out, err := cmd.CombinedOutput()

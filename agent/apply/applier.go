@@ -28,6 +28,7 @@ import (
 // but not twice at once for one Work.
 type Applier struct {
 	client   dynamic.Interface
+	watcher  dynamic.Interface // the same member, without a limit for each request
 	metadata metadata.Interface
 	mapper   *mapper
 	clock    clock.PassiveClock
@@ -79,6 +80,11 @@ func New(cfg *rest.Config, options ...Option) (*Applier, error) {
 		return nil, fmt.Errorf("discovery client of the member: %w", err)
 	}
 	a := newApplier(client, objects, disc)
+	forever := rest.CopyConfig(cfg)
+	forever.Timeout = 0 // it would end watches, too
+	if a.watcher, err = dynamic.NewForConfig(forever); err != nil {
+		return nil, fmt.Errorf("watching client of the member: %w", err)
+	}
 	for _, option := range options {
 		option(a)
 	}
@@ -87,7 +93,7 @@ func New(cfg *rest.Config, options ...Option) (*Applier, error) {
 
 func newApplier(client dynamic.Interface, objects metadata.Interface, disc discovery.DiscoveryInterface) *Applier {
 	return &Applier{
-		client: client, metadata: objects, mapper: newMapper(disc, clock.RealClock{}), clock: clock.RealClock{},
+		client: client, watcher: client, metadata: objects, mapper: newMapper(disc, clock.RealClock{}), clock: clock.RealClock{},
 		interpreter: interpret.Native(),
 		watches:     map[schema.GroupVersionResource]*kindWatch{}, memos: map[objectKey]workMemo{},
 	}

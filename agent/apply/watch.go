@@ -111,7 +111,7 @@ func (a *Applier) Forget(work *workv1alpha1.Work) {
 }
 
 func (a *Applier) newInformer(resource schema.GroupVersionResource) cache.SharedIndexInformer {
-	informer := dynamicinformer.NewFilteredDynamicInformer(a.client, resource, metav1.NamespaceAll, 0, cache.Indexers{},
+	informer := dynamicinformer.NewFilteredDynamicInformer(a.watcher, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.LabelSelector = apis.ManagedLabel + "=" + apis.LabelTrue }).Informer()
 	_ = informer.SetTransform(func(object any) (any, error) { // fails only on a started informer
 		if o, ok := object.(*unstructured.Unstructured); ok {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -209,8 +210,13 @@ func priorities() map[schema.GroupVersion]controlplaneapiserver.APIServicePriori
 	return all
 }
 
+// watchersLeave is how long a stop waits for those who watch: a minute by
+// default, which they would use up.
+const watchersLeave = 2 * time.Second
+
 // run serves until ctx ends.
 func run(ctx context.Context, aggregator *aggregatorapiserver.APIAggregator) error {
+	aggregator.GenericAPIServer.ShutdownTimeout = watchersLeave
 	prepared, err := aggregator.PrepareRun()
 	if err != nil {
 		return fmt.Errorf("prepare api server: %w", err)

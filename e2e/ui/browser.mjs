@@ -7,6 +7,7 @@ export const setting = {
   url: process.env.MUSTER_URL,
   password: process.env.MUSTER_PASSWORD,
   bin: process.env.MUSTER_BIN,
+  hubKubeconfig: process.env.MUSTER_HUB_KUBECONFIG,
   pullKubeconfig: process.env.MUSTER_PULL_KUBECONFIG,
   pushKubeconfig: process.env.MUSTER_PUSH_KUBECONFIG,
   screenshots: process.env.MUSTER_SCREENSHOTS,
