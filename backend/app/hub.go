@@ -19,6 +19,7 @@ import (
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/controlplane/registry"
+	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
@@ -42,6 +43,7 @@ type hub struct {
 	tokenService  *token.Service
 	registrations *registration.Records
 	clusters      *cluster.Service
+	enrolment     *enrolment.Service
 	workloads     *workload.Service
 	policies      *policy.Service
 	link          *tunnel.Link
@@ -113,7 +115,11 @@ func (a *App) newHub() (*hub, error) {
 	}
 	h.clusters = cluster.NewService(cluster.ServiceOptions{
 		Cache: manager.GetCache(), Hub: manager.GetClient(), Clients: clients, Audit: a.audit, Live: a.live,
-		Tokens: h.tokenService, Registrations: h.registrations, Link: liveness.Link, Policy: a.addressPolicy(),
+		Registrations: h.registrations, Link: liveness.Link,
+	})
+	h.enrolment = enrolment.NewService(enrolment.ServiceOptions{
+		Cache: manager.GetCache(), Hub: manager.GetClient(), Clients: clients, Audit: a.audit, Live: a.live,
+		Tokens: h.tokenService, Registrations: h.registrations, Policy: a.addressPolicy(),
 	})
 	clusters.Store(h.clusters)
 	h.link = tunnel.NewLink(tunnel.Options{
@@ -125,7 +131,7 @@ func (a *App) newHub() (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.parts = []part{manager, h.workloads, h.policies, h.tokens, h.registrations, h.clusters, h.link, a.access, a.live}
+	h.parts = []part{manager, h.workloads, h.policies, h.tokens, h.registrations, h.enrolment, h.clusters, h.link, a.access, a.live}
 	return h, nil
 }
 

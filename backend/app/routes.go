@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
@@ -81,6 +82,7 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 			users.Routes(r)
 			tokens.Routes(r)
 			clusters.Routes(r)
+			enrolment.NewHandler(h.enrolment).Routes(r)
 			policies.Routes(r)
 			workloads.Routes(r)
 			records.Routes(r)

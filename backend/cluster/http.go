@@ -15,7 +15,7 @@ type History interface {
 	Page(c *gin.Context, filter audit.Filter) (httpapi.Page[audit.Entry], error)
 }
 
-// Handler serves clusters and registrations.
+// Handler serves clusters.
 type Handler struct {
 	service *Service
 	history History
@@ -36,12 +36,6 @@ func (h *Handler) Routes(r *gin.RouterGroup) {
 	r.GET("/clusters/:name/works", httpapi.Wrap(h.works))
 	r.GET("/clusters/:name/removal", httpapi.Wrap(h.removal))
 	r.GET("/clusters/:name/history", httpapi.Wrap(h.clusterHistory))
-	r.POST("/preflight", httpapi.Wrap(h.preflight))
-	r.GET("/registrations", httpapi.Wrap(h.registrations))
-	r.POST("/registrations", httpapi.Wrap(h.register))
-	r.GET("/registrations/:id", httpapi.Wrap(h.registration))
-	r.DELETE("/registrations/:id", httpapi.Wrap(h.cancel))
-	r.POST("/registrations/:id/decode", httpapi.Wrap(h.decode))
 }
 
 // ClusterPage is one page of clusters. Counts are of all clusters that fit the

@@ -19,22 +19,18 @@ import (
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/joining"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/liveness"
-	"muster.dev/muster/backend/reach"
 	"muster.dev/muster/backend/registration"
-	"muster.dev/muster/backend/token"
 )
 
 // Topic carries the live rows of clusters; viewers may read it.
 const Topic = "clusters"
 
-// kindCluster and kindRegistration are what the audit calls our nouns.
-const (
-	kindCluster      = "Cluster"
-	kindRegistration = "Registration"
-)
+// kindCluster is what the audit calls our noun.
+const kindCluster = "Cluster"
 
 // Auditor records an intent, runs fn and records what came of it.
 type Auditor interface {
@@ -48,12 +44,6 @@ type Cache interface {
 	GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// TokenMaker makes and revokes join tokens as the actor of ctx.
-type TokenMaker interface {
-	Create(ctx context.Context, spec token.Spec, placement token.Placement) (token.Created, error)
-	Delete(ctx context.Context, id string) error
-}
-
 // ServiceOptions are what a Service works with.
 type ServiceOptions struct {
 	// Cache is shared by all readers; whoever may view may see all of it.
@@ -65,38 +55,27 @@ type ServiceOptions struct {
 	Clients       func(actor access.Actor) (client.Client, error)
 	Audit         Auditor
 	Live          registration.Publisher
-	Tokens        TokenMaker
 	Registrations *registration.Records
 	// Link tells the link of a cluster's agent; liveness.Agents does.
 	Link func(cluster string) (liveness.LinkState, bool)
-	// Policy says which member addresses REST may make the hub dial.
-	Policy reach.AddressPolicy
 	// ForceAfter is how long a forced removal lets the orderly one try; 0: 5 s.
 	ForceAfter time.Duration
-	// Now tells the time; nil: time.Now.
-	Now func() time.Time
 }
 
 // Service is what the dashboard and REST do with clusters, on behalf of whoever
 // acts in ctx.
 type Service struct {
 	ServiceOptions
-	limits *limits
 
-	mu       sync.Mutex
-	base     context.Context // of Start; nil before
-	tasks    sync.WaitGroup
-	joins    map[string]*running         // by registration
-	leaving  map[types.UID]chan struct{} // closed when that Cluster is gone
-	rows     map[string]*Cluster         // by name, as of their resourceVersion
-	stopping bool
+	tasks joining.Tasks
+
+	mu      sync.Mutex
+	leaving map[types.UID]chan struct{} // closed when that Cluster is gone
+	rows    map[string]*Cluster         // by name, as of their resourceVersion
 }
 
 // NewService returns a Service; Start lets it follow the clusters.
 func NewService(options ServiceOptions) *Service {
-	if options.Now == nil {
-		options.Now = time.Now
-	}
 	if options.ForceAfter == 0 {
 		options.ForceAfter = forceAfter
 	}
@@ -104,16 +83,13 @@ func NewService(options ServiceOptions) *Service {
 		options.Link = func(string) (liveness.LinkState, bool) { return liveness.LinkState{}, false }
 	}
 	s := &Service{
-		ServiceOptions: options, limits: newLimits(),
-		joins: map[string]*running{}, leaving: map[types.UID]chan struct{}{}, rows: map[string]*Cluster{},
+		ServiceOptions: options, leaving: map[types.UID]chan struct{}{}, rows: map[string]*Cluster{},
 	}
-	options.Registrations.OnAppeared(s.label)
 	return s
 }
 
 // Start publishes the changes of clusters and goes on with what a stop of the
-// hub interrupted, until ctx ends; then it waits for running joins to take back
-// what they made.
+// hub interrupted, until ctx ends; then it waits for running removals.
 func (s *Service) Start(ctx context.Context) error {
 	informer, err := s.Cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil && ctx.Err() != nil {
@@ -122,9 +98,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("follow clusters: %w", err)
 	}
-	s.mu.Lock()
-	s.base = ctx
-	s.mu.Unlock()
+	s.tasks.Open(ctx)
 	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { s.changed(nil, object) }, UpdateFunc: s.changed, DeleteFunc: s.deleted,
 	})
@@ -142,47 +116,24 @@ func (s *Service) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	<-ctx.Done()
-	s.mu.Lock()
-	s.stopping = true
-	s.mu.Unlock()
-	s.tasks.Wait()
+	s.tasks.Close()
 	if err := informer.RemoveEventHandler(handler); err != nil {
 		slog.Debug("cluster events could not be left", "error", err)
 	}
 	return nil
 }
 
-// begin runs a task that outlives the request that asked for it, until the hub
-// stops.
-func (s *Service) begin(task func(ctx context.Context)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.base == nil || s.stopping {
-		return fault.Unavailable("the hub is starting or stopping").WithFix("try again in a moment")
-	}
-	base := s.base
-	s.tasks.Go(func() { task(base) })
-	return nil
-}
-
-// Ready says whether joins and removals can begin.
+// Ready says whether removals can begin.
 func (s *Service) Ready() error {
 	select {
 	case <-s.Registrations.Loaded():
 	default:
 		return fault.Unavailable("the registrations are not loaded yet")
 	}
-	if s.ended() {
+	if s.tasks.Ended() {
 		return fault.Unavailable("the clusters are not followed yet")
 	}
 	return nil
-}
-
-// ended says whether the hub is stopping.
-func (s *Service) ended() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.base == nil || s.base.Err() != nil
 }
 
 func (s *Service) changed(old, object any) {
@@ -332,20 +283,4 @@ func (s *Service) as(ctx context.Context, least access.Role) (client.Client, err
 		return nil, fmt.Errorf("act as %s: %w", actor.Name, err)
 	}
 	return hub, nil
-}
-
-// label puts the labels of a registration on its Cluster.
-func (s *Service) label(ctx context.Context, name string, labels map[string]string) error {
-	var cluster clusterv1alpha1.Cluster
-	if err := s.Hub.Get(ctx, client.ObjectKey{Name: name}, &cluster); err != nil {
-		return fmt.Errorf("read cluster %s: %w", name, err)
-	}
-	before := cluster.DeepCopy()
-	if cluster.Labels == nil {
-		cluster.Labels = map[string]string{}
-	}
-	for key, value := range labels {
-		cluster.Labels[key] = value
-	}
-	return s.Hub.Patch(ctx, &cluster, client.MergeFrom(before))
 }

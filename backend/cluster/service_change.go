@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +20,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // Change is what to change of a cluster; nil leaves it.
@@ -43,7 +42,7 @@ type Change struct {
 // with fault.Conflict if somebody else changed the same in the meantime.
 func (s *Service) Change(ctx context.Context, name string, change Change) (Cluster, error) {
 	if change.Labels != nil {
-		if err := validateLabels(*change.Labels); err != nil {
+		if err := registration.ValidateLabels(*change.Labels); err != nil {
 			return Cluster{}, err
 		}
 	}
@@ -60,13 +59,6 @@ func (s *Service) Change(ctx context.Context, name string, change Change) (Clust
 		return Cluster{}, kube.Fault(err)
 	}
 	return s.row(&stored), nil
-}
-
-func validateLabels(labels map[string]string) error {
-	if problems := metav1validation.ValidateLabels(labels, field.NewPath("labels")); len(problems) > 0 {
-		return fault.Invalid("a label cannot be used: %s", problems[0].ErrorBody()).WithField("labels", problems[0].Detail)
-	}
-	return nil
 }
 
 // describe says for the audit which fields are changed, and to what.

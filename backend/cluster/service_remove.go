@@ -208,7 +208,7 @@ func (s *Service) Remove(ctx context.Context, name, confirm string, force bool) 
 		}
 		// Before the deletion, which takes the credential along.
 		leaving := s.prepareRemoval(ctx, cluster.DeepCopy())
-		if err := s.begin(func(ctx context.Context) { s.follow(ctx, hub, leaving, force) }); err != nil {
+		if err := s.tasks.Begin(func(ctx context.Context) { s.follow(ctx, hub, leaving, force) }); err != nil {
 			return err
 		}
 		if err := hub.Delete(ctx, cluster.DeepCopy(), client.Preconditions{UID: &cluster.UID}); err != nil && !apierrors.IsNotFound(err) {
@@ -296,7 +296,7 @@ func (s *Service) follow(ctx context.Context, hub client.Client, leaving departu
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	clean := joining.Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: logProgress(cluster.Name)}
+	clean := joining.Cleanup{Member: leaving.config, Cluster: cluster.Name, Namespace: secretNamespace(cluster), ID: cluster.Spec.ID, Own: true, Progress: joining.LogProgress(cluster.Name)}
 	if err := clean.Run(ctx); err != nil {
 		slog.Warn("member was not cleaned", "cluster", cluster.Name, "error", err)
 		return
@@ -311,20 +311,26 @@ func (s *Service) force(ctx context.Context, hub client.Client, leaving departur
 	case <-ctx.Done():
 	case <-leaving.gone:
 	case <-timer.C:
-		if err := joining.ForceRemoval(ctx, hub, leaving.cluster, logProgress(leaving.cluster.Name)); err != nil {
+		if err := joining.ForceRemoval(ctx, hub, leaving.cluster, joining.LogProgress(leaving.cluster.Name)); err != nil {
 			slog.Warn("cluster could not be removed by force", "cluster", leaving.cluster.Name, "error", err)
 		}
 	}
 }
 
-// logProgress tells an operator of the hub what stayed behind.
-func logProgress(cluster string) joining.Progress {
-	return func(step joining.Step) {
-		switch step.State {
-		case joining.StepSkipped, joining.StepFailed:
-			slog.Info("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)
-		default:
-			slog.Debug("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)
+// recover goes on with removals whose member was still to be cleaned when the
+// hub stopped.
+func (s *Service) recover(ctx context.Context) {
+	var clusters clusterv1alpha1.ClusterList
+	if err := s.Hub.List(ctx, &clusters); err != nil {
+		if ctx.Err() == nil {
+			slog.Warn("interrupted removals could not be looked for", "error", err)
+		}
+		return
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if cluster.DeletionTimestamp != nil && cluster.Annotations[AnnotationCleanMember] != "" {
+			s.tasks.Go(func() { s.follow(ctx, s.Hub, s.prepareRemoval(ctx, cluster), false) })
 		}
 	}
 }

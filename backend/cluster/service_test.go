@@ -26,6 +26,7 @@ import (
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/database/databasetest"
+	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/httpapi/apitest"
@@ -45,6 +46,7 @@ type fixture struct {
 	db            *database.DB
 	registrations *registration.Records
 	service       *cluster.Service
+	enrolment     *enrolment.Service
 	published     *published
 	audited       *auditor
 	stop          func()
@@ -158,7 +160,11 @@ func newFixtureOn(t *testing.T, hub *joiningtest.API, db *database.DB) *fixture 
 	}
 	f.service = cluster.NewService(cluster.ServiceOptions{
 		Cache: shared, Hub: hub.Client(), Clients: func(access.Actor) (client.Client, error) { return hub.Client(), nil },
-		Audit: f.audited, Live: f.published, ForceAfter: 50 * time.Millisecond, Tokens: made, Registrations: f.registrations,
+		Audit: f.audited, Live: f.published, ForceAfter: 50 * time.Millisecond, Registrations: f.registrations,
+	})
+	f.enrolment = enrolment.NewService(enrolment.ServiceOptions{
+		Cache: shared, Hub: hub.Client(), Clients: func(access.Actor) (client.Client, error) { return hub.Client(), nil },
+		Audit: f.audited, Live: f.published, Tokens: made, Registrations: f.registrations,
 		Policy: reach.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	handler := cluster.NewHandler(f.service, noHistory{}, cluster.About{Version: "v1", HubAddress: "hub.example:6443"})
@@ -170,14 +176,18 @@ func newFixtureOn(t *testing.T, hub *joiningtest.API, db *database.DB) *fixture 
 	f.api, err = httpapi.NewEngine(httpapi.Options{
 		SPA:          fstest.MapFS{"index.html": &fstest.MapFile{Data: []byte("<html></html>")}},
 		Public:       func(r *gin.RouterGroup) { handler.Public(r.Group("", actor)) },
-		Authenticate: actor, Private: handler.Routes,
+		Authenticate: actor,
+		Private: func(r *gin.RouterGroup) {
+			handler.Routes(r)
+			enrolment.NewHandler(f.enrolment).Routes(r)
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
-	for _, start := range []func(context.Context) error{shared.Start, f.registrations.Start, f.service.Start} {
+	for _, start := range []func(context.Context) error{shared.Start, f.registrations.Start, f.service.Start, f.enrolment.Start} {
 		parts.Go(func() {
 			if err := start(ctx); err != nil {
 				t.Error(err)
@@ -186,7 +196,9 @@ func newFixtureOn(t *testing.T, hub *joiningtest.API, db *database.DB) *fixture 
 	}
 	f.stop = sync.OnceFunc(func() { cancel(); parts.Wait() })
 	t.Cleanup(f.stop)
-	eventually(t, "the hub serves", func() bool { return f.service.Ready() == nil && f.get(t, "/clusters", nil) == http.StatusOK })
+	eventually(t, "the hub serves", func() bool {
+		return f.service.Ready() == nil && f.enrolment.Ready() == nil && f.get(t, "/clusters", nil) == http.StatusOK
+	})
 	return f
 }
 
@@ -271,7 +283,7 @@ func setReady(f *joiningtest.API, name string) {
 func TestPushRegistration(t *testing.T) {
 	hub, member := joiningtest.Pair(t)
 	f := newFixture(t, hub)
-	var started cluster.Started
+	var started enrolment.Started
 	f.send(t, "POST", "/registrations", map[string]any{
 		"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member), "region": "eu", "labels": map[string]string{"tier": "edge"},
 	}, &started)
@@ -332,7 +344,7 @@ func TestPushRegistrationFailsWithCauseAndLeavesNothing(t *testing.T) {
 			member.Mu.Lock()
 			test.spoil()
 			member.Mu.Unlock()
-			var started cluster.Started
+			var started enrolment.Started
 			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
 			failed := f.awaitState(t, started.Registration.ID, registration.StateFailed)
 			at := slices.IndexFunc(failed.Stages, func(s registration.Stage) bool { return s.State == registration.StageFailed })
@@ -353,7 +365,7 @@ func TestPushRegistrationCancelled(t *testing.T) {
 	hub, member := joiningtest.Pair(t)
 	member.FillTokens = false // so that the join waits
 	f := newFixture(t, hub)
-	var started cluster.Started
+	var started enrolment.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
 	eventually(t, "the join waits for tokens", func() bool { return len(member.Names("/api/v1/namespaces/karmada-cluster/secrets/")) == 2 })
 	if code := f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, nil); code != http.StatusConflict {
@@ -439,7 +451,7 @@ func TestPushRegistrationAfterACrash(t *testing.T) {
 				return false
 			}
 			f := newFixtureOn(t, hub, openFile(t, file))
-			var started cluster.Started
+			var started enrolment.Started
 			f.send(t, "POST", "/registrations", map[string]any{"flavour": "push", "clusterName": "member1", "kubeconfig": joiningtest.KubeconfigFor(member)}, &started)
 			<-crashed
 			f.awaitState(t, started.Registration.ID, registration.StateFailed) // this process still knew
@@ -492,7 +504,7 @@ func setStored(t *testing.T, file, id, state string) {
 func TestPullRegistration(t *testing.T) {
 	hub, _ := joiningtest.Pair(t)
 	f := newFixture(t, hub)
-	var started cluster.Started
+	var started enrolment.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull", "clusterName": "edge-7", "labels": map[string]string{"tier": "edge"}}, &started)
 	id, tokenID := started.Registration.ID, started.Registration.TokenID
 	if started.Secret == "" || started.ExpiresAt == nil || started.Registration.State != registration.StateWaiting {
@@ -527,7 +539,7 @@ func TestPullRegistration(t *testing.T) {
 func TestPullRegistrationOfALivingClusterWaitsForItsAgent(t *testing.T) {
 	hub, _ := joiningtest.Pair(t)
 	f := newFixture(t, hub)
-	var started cluster.Started
+	var started enrolment.Started
 	f.send(t, "POST", "/registrations", map[string]any{"flavour": "pull"}, &started)
 	id, match := started.Registration.ID, registration.Match{TokenID: started.Registration.TokenID, Cluster: "edge-7"}
 	f.registrations.Advance(t.Context(), match, "identity", registration.StageEvent{})

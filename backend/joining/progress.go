@@ -2,6 +2,7 @@ package joining
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -109,4 +110,16 @@ func settle[T any](ctx context.Context, write func(context.Context) (T, error)) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return write(ctx)
+}
+
+// LogProgress tells an operator of the hub what stayed behind.
+func LogProgress(cluster string) Progress {
+	return func(step Step) {
+		switch step.State {
+		case StepSkipped, StepFailed:
+			slog.Info("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)
+		default:
+			slog.Debug("removal of a cluster", "cluster", cluster, "step", step.Name, "detail", step.Detail)
+		}
+	}
 }

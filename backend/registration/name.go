@@ -1,7 +1,9 @@
 package registration
 
 import (
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -19,6 +21,14 @@ func ValidateName(name string) error {
 	}
 	if name == apis.RBACGeneratorName {
 		return fault.Invalid("%q cannot name a cluster: the name is reserved", name).WithField("clusterName", "reserved")
+	}
+	return nil
+}
+
+// ValidateLabels says whether a Cluster may have these labels.
+func ValidateLabels(labels map[string]string) error {
+	if problems := metav1validation.ValidateLabels(labels, field.NewPath("labels")); len(problems) > 0 {
+		return fault.Invalid("a label cannot be used: %s", problems[0].ErrorBody()).WithField("labels", problems[0].Detail)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/database/databasetest"
+	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/httpapi/apitest"
 	"muster.dev/muster/backend/live"
@@ -56,6 +57,7 @@ func newEngine(t *testing.T) (*gin.Engine, *access.Service) {
 			guard.Routes(r)
 			token.NewHandler(nil, hub).Routes(r)
 			clusters.Routes(r)
+			enrolment.NewHandler(nil).Routes(r)
 			audit.NewHandler(records).Routes(r)
 			changes.Routes(r)
 		},

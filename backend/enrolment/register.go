@@ -1,4 +1,4 @@
-package cluster
+package enrolment
 
 import (
 	"context"
@@ -48,7 +48,7 @@ type NewRegistration struct {
 	Kubeconfig string `json:"kubeconfig,omitempty" validate:"optional"`
 	// Context chooses one of the kubeconfig, by default its current one.
 	Context string `json:"context,omitempty" validate:"optional"`
-}
+} // @name cluster.NewRegistration
 
 func (n NewRegistration) validate() error {
 	if n.ClusterName != "" || n.Flavour == registration.FlavourPush {
@@ -63,7 +63,7 @@ func (n NewRegistration) validate() error {
 	if err := request.Validate(); err != nil {
 		return err
 	}
-	return validateLabels(n.Labels)
+	return registration.ValidateLabels(n.Labels)
 }
 
 // Started is a registration that has begun. Secret, Commands and ExpiresAt are
@@ -73,7 +73,7 @@ type Started struct {
 	Secret       string                    `json:"secret,omitempty" validate:"optional"`
 	Commands     *token.Commands           `json:"commands,omitempty" validate:"optional"`
 	ExpiresAt    *time.Time                `json:"expiresAt,omitempty" validate:"optional"`
-}
+} // @name cluster.Started
 
 // Register begins a registration. Operators may.
 func (s *Service) Register(ctx context.Context, asked NewRegistration) (Started, error) {
@@ -96,7 +96,7 @@ func (s *Service) registerPull(ctx context.Context, asked NewRegistration) (Star
 	}
 	actor, _ := access.ActorFrom(ctx)
 	if asked.ClusterName != "" {
-		if _, err := s.find(ctx, asked.ClusterName); err == nil {
+		if err := s.Cache.Get(ctx, client.ObjectKey{Name: asked.ClusterName}, new(clusterv1alpha1.Cluster)); err == nil {
 			return Started{}, fault.Conflict("a cluster named %s is registered already", asked.ClusterName).WithCode(registration.CodeNameTaken).WithFix(registration.Advise(registration.CodeNameTaken).Fix)
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Service) startPush(ctx context.Context, record *registration.Registrati
 	}
 	stored, err := s.Registrations.Add(ctx, record)
 	if err == nil {
-		err = s.begin(func(base context.Context) {
+		err = s.tasks.Begin(func(base context.Context) {
 			defer forget()
 			stop := context.AfterFunc(base, end.cancel)
 			defer stop()
@@ -421,7 +421,7 @@ func (p *pushJoin) fail(ctx context.Context, err error) {
 	if known, ok := fault.As(err); ok {
 		failure = registration.Failure{Code: known.Code, Cause: known.Message, Fix: known.Fix}
 	}
-	if p.service.ended() {
+	if p.service.tasks.Ended() {
 		// Nobody reads the queue any more, so nothing can come in between.
 		failure.Cause = "The hub stopped while it joined the cluster. What it had made was removed."
 		failure.Fix = "Join the cluster again."

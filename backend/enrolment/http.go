@@ -1,56 +1,42 @@
-package cluster
+package enrolment
 
 import (
-	"context"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
-	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/registration"
 )
 
-// About is what the hub says about itself.
-type About struct {
-	Version string
-	// HubAddress is the host:port that agents reach the hub API at.
-	HubAddress string
-	CAPins     []string
-	AgentImage string
-	// FirstRun says whether nobody has signed in with a password of their own yet.
-	FirstRun func(ctx context.Context) bool
+// Handler serves registrations.
+type Handler struct{ service *Service }
+
+// NewHandler returns the routes of service.
+func NewHandler(service *Service) *Handler {
+	return &Handler{service: service}
 }
 
-// Info is what the hub says about itself. Who is not signed in sees version and
-// firstRun only.
-type Info struct {
-	Version    string   `json:"version"`
-	HubAddress string   `json:"hubAddress,omitempty" validate:"optional"`
-	CAPins     []string `json:"caPins,omitempty" validate:"optional"`
-	FirstRun   bool     `json:"firstRun"`
-	AgentImage string   `json:"agentImage,omitempty" validate:"optional"`
+// Routes registers the routes, which need a session.
+func (h *Handler) Routes(r *gin.RouterGroup) {
+	r.POST("/preflight", httpapi.Wrap(h.preflight))
+	r.GET("/registrations", httpapi.Wrap(h.registrations))
+	r.POST("/registrations", httpapi.Wrap(h.register))
+	r.GET("/registrations/:id", httpapi.Wrap(h.registration))
+	r.DELETE("/registrations/:id", httpapi.Wrap(h.cancel))
+	r.POST("/registrations/:id/decode", httpapi.Wrap(h.decode))
 }
 
-// Public registers what needs no session. It belongs behind a handler that puts
-// the actor, if there is one, into the request's ctx.
-func (h *Handler) Public(r *gin.RouterGroup) { r.GET("/info", httpapi.Wrap(h.info)) }
-
-// info shows what the hub is.
-//
-//	@ID			getInfo
-//	@Summary	What this hub is; without a session only version and firstRun
-//	@Tags		info
-//	@Success	200		{object}	Info
-//	@Failure	default	{object}	httpapi.Problem
-//	@Router		/info [get]
-func (h *Handler) info(c *gin.Context) error {
-	info := Info{Version: h.about.Version, FirstRun: h.about.FirstRun != nil && h.about.FirstRun(c.Request.Context())}
-	if _, signedIn := access.ActorFrom(c.Request.Context()); signedIn {
-		info.HubAddress, info.CAPins, info.AgentImage = h.about.HubAddress, h.about.CAPins, h.about.AgentImage
+// states splits the states asked for, given several times or with commas.
+func states(c *gin.Context) []string {
+	var list []string
+	for part := range strings.SplitSeq(strings.Join(c.QueryArray("state"), ","), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
 	}
-	c.JSON(http.StatusOK, info)
-	return nil
+	return list
 }
 
 // NewPreflight is a kubeconfig to look at.
@@ -61,7 +47,7 @@ type NewPreflight struct {
 	Context string `json:"context,omitempty" validate:"optional"`
 	// Name is the wished name of the cluster.
 	Name string `json:"name,omitempty" validate:"optional"`
-}
+} // @name cluster.NewPreflight
 
 // preflight looks whether a member can be joined.
 //
@@ -107,7 +93,7 @@ func (h *Handler) registrations(c *gin.Context) error {
 		return err
 	}
 	epoch, seq := h.service.Live.Seq(registration.Topic) // before reading: what comes later is a message
-	found, err := h.service.RegistrationList(c.Request.Context(), values(c, "state"), after, limit)
+	found, err := h.service.RegistrationList(c.Request.Context(), states(c), after, limit)
 	if err != nil {
 		return err
 	}
@@ -152,7 +138,7 @@ type RegistrationDetail struct {
 	registration.Registration
 	Epoch string `json:"epoch"`
 	Seq   uint64 `json:"seq"`
-}
+} // @name cluster.RegistrationDetail
 
 // registration shows one registration.
 //
@@ -194,7 +180,7 @@ func (h *Handler) cancel(c *gin.Context) error {
 // TerminalOutput is what somebody's terminal printed.
 type TerminalOutput struct {
 	Text string `json:"text"`
-}
+} // @name cluster.TerminalOutput
 
 // decode says what a terminal printed.
 //

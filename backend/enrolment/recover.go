@@ -1,9 +1,10 @@
-package cluster
+package enrolment
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,25 +18,14 @@ import (
 	"muster.dev/muster/backend/registration"
 )
 
-// recover goes on with what a stop of the hub interrupted: push joins, which
-// are finished if their Cluster exists and else taken back, and removals whose
-// member is still to be cleaned.
+// takeBackTimeout bounds the clean-up of a member after an interrupted join.
+const takeBackTimeout = 30 * time.Second
+
+// recover goes on with push joins that a stop of the hub interrupted: they are
+// finished if their Cluster exists, and else taken back.
 func (s *Service) recover(ctx context.Context) {
-	for _, registration := range s.Registrations.Interrupted() {
-		s.tasks.Go(func() { s.recoverJoin(ctx, registration) })
-	}
-	var clusters clusterv1alpha1.ClusterList
-	if err := s.Hub.List(ctx, &clusters); err != nil {
-		if ctx.Err() == nil {
-			slog.Warn("interrupted removals could not be looked for", "error", err)
-		}
-		return
-	}
-	for i := range clusters.Items {
-		cluster := &clusters.Items[i]
-		if cluster.DeletionTimestamp != nil && cluster.Annotations[AnnotationCleanMember] != "" {
-			s.tasks.Go(func() { s.follow(ctx, s.Hub, s.prepareRemoval(ctx, cluster), false) })
-		}
+	for _, record := range s.Registrations.Interrupted() {
+		s.tasks.Go(func() { s.recoverJoin(ctx, record) })
 	}
 }
 
@@ -127,7 +117,7 @@ func (s *Service) cleanInterrupted(ctx context.Context, record registration.Regi
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	ctx, cancel := context.WithTimeout(ctx, takeBackTimeout)
 	defer cancel()
-	return joining.Cleanup{Member: config, Cluster: record.ClusterName, Own: true, Progress: logProgress(record.ClusterName)}.Run(ctx)
+	return joining.Cleanup{Member: config, Cluster: record.ClusterName, Own: true, Progress: joining.LogProgress(record.ClusterName)}.Run(ctx)
 }
