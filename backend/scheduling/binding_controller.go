@@ -55,6 +55,9 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		r.backoff.Forget(request)
 		return ctrl.Result{}, nil
 	}
+	if _, placed := r.scheduler.placed.LoadAndDelete(request.NamespacedName); placed && meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled) != nil {
+		r.events.announce(b, nil, true)
+	}
 	began := r.clock.Now()
 	snapshot := r.scheduler.Snapshot()
 	_, revisited := r.scheduler.revisits.LoadAndDelete(b.GetUID())

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/policy"
@@ -18,11 +21,13 @@ type Scheduler struct {
 	keepEmpty bool
 	snapshot  atomic.Pointer[Snapshot]
 	filled    atomic.Bool // the snapshot holds all clusters
-	revisits  sync.Map    // UIDs of bindings whose next look is to show in their status
+	clock     clock.PassiveClock
+	placed    sync.Map // names of bindings that were placed before they were created and not looked at since
+	revisits  sync.Map // UIDs of bindings whose next look is to show in their status
 }
 
 func newScheduler(d Deps) *Scheduler {
-	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty}
+	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty, clock: d.Clock}
 	if s.name == "" {
 		s.name = policyv1alpha1.DefaultSchedulerName
 	}
@@ -33,9 +38,10 @@ func newScheduler(d Deps) *Scheduler {
 // Snapshot is the clusters as the hub's cache has them now.
 func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
 
-// Place fills in the clusters of a binding that is about to be created, so that
-// creating and scheduling it are one write. It does nothing where the binding is
-// not ours, is suspended or cannot be placed: the reconciler sees to that.
+// Place fills in the clusters of a binding that is about to be created, and the
+// status that says so, so that creating and scheduling it are one write; an API
+// that wipes the status costs a second. It does nothing where the binding is not
+// ours, is suspended or cannot be placed: the reconciler sees to that.
 func (s *Scheduler) Place(b workv1alpha2.Binding) {
 	// A quota refuses the placement, not the binding.
 	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement {
@@ -48,6 +54,10 @@ func (s *Scheduler) Place(b workv1alpha2.Binding) {
 	}
 	spec.Clusters = decision.Clusters
 	s.markApplied(b)
+	b.SetGeneration(1) // as the API will
+	placed := outcome{affinity: decision.AffinityName, renewed: true}
+	placed.report(b, s.clock.Now())
+	s.placed.Store(types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}, nil)
 }
 
 // owns says whether the binding is this scheduler's to place (contract section

@@ -23,6 +23,7 @@ func resourceBindingKind() bindingKind[workv1alpha2.ResourceBinding] {
 	return bindingKind[workv1alpha2.ResourceBinding]{
 		groupVersion: workv1alpha2.GroupVersion,
 		namespaced:   true,
+		bornComplete: true,
 		parts: func(b *workv1alpha2.ResourceBinding) (*metav1.ObjectMeta, *workv1alpha2.ResourceBindingSpec, *workv1alpha2.ResourceBindingStatus) {
 			return &b.ObjectMeta, &b.Spec, &b.Status
 		},
@@ -35,6 +36,7 @@ func resourceBindingKind() bindingKind[workv1alpha2.ResourceBinding] {
 func clusterResourceBindingKind() bindingKind[workv1alpha2.ClusterResourceBinding] {
 	return bindingKind[workv1alpha2.ClusterResourceBinding]{
 		groupVersion: workv1alpha2.GroupVersion,
+		bornComplete: true,
 		parts: func(b *workv1alpha2.ClusterResourceBinding) (*metav1.ObjectMeta, *workv1alpha2.ResourceBindingSpec, *workv1alpha2.ResourceBindingStatus) {
 			return &b.ObjectMeta, &b.Spec, &b.Status
 		},

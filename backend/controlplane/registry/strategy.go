@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -18,6 +20,9 @@ type kind[T, S, U any] struct {
 	namespaced   bool
 	// unconditional allows updates without a resourceVersion.
 	unconditional bool
+	// bornComplete lets the hub itself create an object with its status, so that
+	// deciding something and creating its object is one write.
+	bornComplete bool
 	// parts gives access to the parts of an object.
 	parts func(*T) (*metav1.ObjectMeta, *S, *U)
 	// prepare completes an object before its generation is decided and before it is validated; old is nil on creation.
@@ -46,14 +51,22 @@ func newStrategy[T, S, U any](k kind[T, S, U]) strategy[T, S, U] {
 func (s strategy[T, S, U]) NamespaceScoped() bool { return s.namespaced }
 
 // PrepareForCreate wipes the status and sets the first generation.
-func (s strategy[T, S, U]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s strategy[T, S, U]) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	created := any(obj).(*T)
 	meta, _, status := s.parts(created)
-	*status = *new(U)
+	if !s.bornComplete || !byTheHub(ctx) {
+		*status = *new(U)
+	}
 	meta.Generation = 1
 	if s.prepare != nil {
 		s.prepare(created, nil)
 	}
+}
+
+// byTheHub says whether it is the hub itself that asks.
+func byTheHub(ctx context.Context) bool {
+	who, ok := request.UserFrom(ctx)
+	return ok && who.GetName() == user.APIServerUser
 }
 
 // PrepareForUpdate keeps the status and raises the generation when the spec changes.

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -258,5 +260,20 @@ func TestValidateWorksAndBindings(t *testing.T) {
 				t.Errorf("want one error at %s, got %v", test.at, errs)
 			}
 		})
+	}
+}
+
+// A binding is born scheduled, but only the hub itself may say so.
+func TestBindingCreate(t *testing.T) {
+	for name, kept := range map[string]bool{user.APIServerUser: true, "system:admin": false, "": false} {
+		ctx := context.Background()
+		if name != "" {
+			ctx = request.WithUser(ctx, &user.DefaultInfo{Name: name})
+		}
+		b := &workv1alpha2.ResourceBinding{Status: workv1alpha2.ResourceBindingStatus{SchedulerObservedGeneration: 1}}
+		newStrategy(resourceBindingKind()).PrepareForCreate(ctx, b)
+		if got := b.Status.SchedulerObservedGeneration == 1; got != kept || b.Generation != 1 {
+			t.Errorf("created by %q: status kept %v, generation %d", name, got, b.Generation)
+		}
 	}
 }
