@@ -44,11 +44,12 @@ type WorkReconciler struct {
 	executors *executors
 	lanes     *lanes
 	metrics   *metrics
+	written   *ownWrites
 }
 
 // NewWorkReconciler returns the reconciler.
 func NewWorkReconciler(hub client.Client, members *kube.Members, interpreter *interpret.Interpreter, recorder events.EventRecorder) *WorkReconciler {
-	r := &WorkReconciler{hub: hub, events: recorder, metrics: shared}
+	r := &WorkReconciler{hub: hub, events: recorder, metrics: shared, written: newOwnWrites()}
 	r.lanes = newLanes(r.execute)
 	r.executors = newExecutors(members, interpreter, func(namespace, name string) {
 		r.lanes.add(types.NamespacedName{Namespace: namespace, Name: name})
@@ -210,17 +211,22 @@ func (e *execution) count(made *calls, began time.Time, err error) {
 	e.metrics.executed(e.cluster.Name, about.APIVersion, about.Kind, applied, made, e.lanes.clock.Since(began), err)
 }
 
-// writeStatus writes nothing if nothing changed. It goes by what the cache knows:
-// if that is outdated the API refuses, and the next look knows more.
+// writeStatus writes nothing if nothing changed. It goes by what the cache knows,
+// or by what was written since; if somebody else wrote meanwhile the API refuses,
+// and the next look knows more.
 func (e *execution) writeStatus(ctx context.Context, status workv1alpha1.WorkStatus) error {
-	if equality.Semantic.DeepEqual(e.work.Status, status) {
+	version, stored := e.written.newest(e.work)
+	if equality.Semantic.DeepEqual(stored, status) {
 		return nil
 	}
-	before := &workv1alpha1.Work{ObjectMeta: e.identity(), Status: e.work.Status}
+	before := &workv1alpha1.Work{ObjectMeta: e.identity(), Status: stored}
 	after := &workv1alpha1.Work{ObjectMeta: e.identity(), Status: status}
+	before.ResourceVersion, after.ResourceVersion = version, version
 	if err := kube.PatchStatus(ctx, e.hub, before, after); err != nil {
+		e.written.forget(e.work)
 		return fmt.Errorf("write status of work %s: %w", e.title(), err)
 	}
+	e.written.note(e.work, after)
 	return nil
 }
 

@@ -22,7 +22,9 @@ import (
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/httpapi/apitest"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/workload"
 )
 
 const origin = "https://hub.test"
@@ -58,6 +60,8 @@ func newEngine(t *testing.T) (*gin.Engine, *access.Service) {
 			token.NewHandler(nil, hub).Routes(r)
 			clusters.Routes(r)
 			enrolment.NewHandler(nil).Routes(r)
+			policy.NewHandler(nil).Routes(r)
+			workload.NewHandler(nil).Routes(r)
 			audit.NewHandler(records).Routes(r)
 			changes.Routes(r)
 		},
