@@ -3,7 +3,9 @@
 //
 //	cmd        backend/cmd/muster
 //	wiring     backend/app          the only package that may import everything in backend/
-//	domains    access ◄ audit ◄ token ◄ cluster ◄ tunnel ◄ policy ◄ propagation      import leftward only
+//	domains    access ◄ audit ◄ token ◄ registration ◄ identity ◄ reach ◄ joining ◄ enrolment ◄ liveness ◄ cluster ◄ tunnel ◄
+//	           policy ◄ override ◄ scheduling ◄ template ◄ execution ◄ propagation ◄ eviction ◄ workload
+//	           import leftward only
 //	platform   httpapi  live  database  kube  controlplane       know no domain, nor each other
 //	contracts  fault  agentapi  apis/**                          all that agent/ may import of backend/
 //

@@ -2,7 +2,7 @@
 // connected muster-agent (see package agentapi for the frames).
 //
 // We own the sessions. Liveness of a cluster and its Cluster object belong to
-// package cluster, which is told through Liveness; what Works say belongs to
+// package liveness, which is told through Liveness; what Works say belongs to
 // propagation. Of a Work we write the status and take the execution finalizer
 // off, and only on the word of that Work's own agent.
 //
