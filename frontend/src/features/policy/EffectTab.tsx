@@ -13,7 +13,7 @@ import { type Column, Rows } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
 import { count } from '@/shared/ui/time';
 import styles from './EffectTab.module.css';
-import { effectStates, effectTones, worstFirst } from './effect';
+import { effectStates, effectTones, toneOf, worstFirst } from './effect';
 import type { Family } from './kinds';
 import { policyEffect } from './queries';
 import type { EffectItem } from './types';
@@ -62,7 +62,7 @@ function Clusters({ item }: { item: EffectItem }) {
   return (
     <span className={styles['clusters']}>
       {clusters.slice(0, shown).map((cluster) => (
-        <StateMark key={cluster.name} tone={effectTones[cluster.state]} plain>
+        <StateMark key={cluster.name} tone={toneOf(cluster)} plain>
           <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link>
           <span className="dim"> {words.effectStates[cluster.state]}{cluster.state === 'applied' && cluster.health === 'Unhealthy' ? `, ${words.unhealthy}` : ''}</span>
         </StateMark>
