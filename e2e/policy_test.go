@@ -224,9 +224,7 @@ func testChoice(t *testing.T, s *space) {
 	everything := fmt.Sprintf("{apiVersion: policy.karmada.io/v1alpha1, kind: ClusterPropagationPolicy, metadata: {name: %s}, spec: "+
 		"{priority: 100, resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: %[1]s}]}}", s.namespace)
 	s.apply(t, everything)
-	t.Cleanup(func() {
-		run(t, "kube", "kubectl", "--kubeconfig", s.Kubeconfig, "delete", "clusterpropagationpolicy", s.namespace)
-	})
+	defer s.on(t, "delete", "clusterpropagationpolicy", s.namespace)
 	s.policy(t, "a-kind", "{resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]}")
 	s.policy(t, "z-name", "{resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: close}]}")
 	s.policy(t, "m-high", "{priority: 5, resourceSelectors: [{apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {high: 'yes'}}}]}")

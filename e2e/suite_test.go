@@ -43,9 +43,10 @@ type hub struct {
 }
 
 // startHub starts a hub for one test. REST may dial loopback: members live there.
-func startHub(t testing.TB) *hub {
+func startHub(t testing.TB, flags ...string) *hub {
 	t.Helper()
-	h := &hub{Hub: controlplanetest.StartHub(t, controlplanetest.HubOptions{Flags: []string{"--allow-member-cidr", "127.0.0.0/8"}})}
+	flags = append([]string{"--allow-member-cidr", "127.0.0.0/8"}, flags...)
+	h := &hub{Hub: controlplanetest.StartHub(t, controlplanetest.HubOptions{Flags: flags})}
 	h.connect(t)
 	return h
 }

@@ -38,7 +38,7 @@ test('gallery: a starting point shows what it would do to this fleet', async () 
   await page.getByText('Everywhere').first().click();
   await page.getByText('shop').first().waitFor();
   await page.getByText('pushed').first().waitFor();
-  await page.getByRole('button', { name: 'Use this' }).click();
+  await page.getByRole('link', { name: 'Use this' }).click();
   await pane('YAML').waitFor();
 });
 
@@ -53,7 +53,7 @@ test('editor: form and YAML are one document, and the save button says what savi
   await pane('YAML').getByText('shop-everywhere').first().waitFor();
   await pane('What it will do').getByText('pushed').first().waitFor();
   await pane('What it will do').getByText('new', { exact: true }).first().waitFor();
-  const save = page.getByRole('button', { name: /^Save/ });
+  const save = page.getByRole('button', { name: /^(Create|Save)/ });
   await save.filter({ hasText: /gain/ }).waitFor();
   await save.click();
   await page.waitForURL(/\/policies\/propagationpolicies\/default\/shop-everywhere$/);
