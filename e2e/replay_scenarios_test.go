@@ -77,7 +77,8 @@ const (
 	paceReason        = "the played agent beats in the recording's order, not at its pace"
 	eventsReason      = "events are written by today's API for them; kubectl shows both alike"
 	selfReason        = "an agent sees no cluster but itself"
-	schedulingReason  = "policies and bindings lie inert until scheduling comes: nothing is bound, placed or counted"
+	schedulingReason  = "the hub of the replay propagates nothing: nothing is bound, placed or counted"
+	letGoReason       = "a policy that is deleted lets its objects go at once"
 	podsReason        = "the members of the replay run no pods; TestRealClusters does this with real ones"
 	listReason        = "these kinds are typed here, and typed lists say the kind once"
 	subjectsReason    = "the proxy serves those whom this hub lets use it, and the helper is not among them"
@@ -91,6 +92,7 @@ var deviations = []*deviation{
 	{method: "DELETE", scenario: "unregister", path: `^/apis/rbac.*(:agent|-secret)\?`, code: 404, reason: goneReason},
 	{method: "GET", scenario: "agent-first-3-minutes", path: `/namespaces/karmada-system/leases/`, code: 404, reason: leaseReason},
 	{method: "PUT", scenario: "agent-first-3-minutes", path: `/namespaces/karmada-system/leases/`, skip: true, reason: leaseReason},
+	{scenario: "agent-applies-work", method: "GET", path: `/propagationpolicies/web-propagation$`, code: 404, reason: letGoReason},
 	{scenario: "unjoin-unreachable", method: "GET", path: `/clusters/member2$`, after: 1, code: 404, reason: unreachableReason},
 	{scenario: "unjoin-unreachable", method: "DELETE", path: `/clusters/member2$`, after: 1, code: 404, reason: unreachableReason},
 	{scenario: "unjoin-unreachable", path: `/clusters\?`, fields: []string{".rows[member2]", ".rows[member3]"}, reason: unreachableReason + "; member3 has left before"},

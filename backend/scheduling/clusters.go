@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -173,18 +172,15 @@ func (c *clusterChange) matters() bool { return c.described || c.leaving || c.se
 // concerns says whether the binding may be placed otherwise after the change.
 func (c *clusterChange) concerns(b workv1alpha2.Binding) bool {
 	spec := b.BindingSpec()
-	if (c.leaving || c.described) && slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.after.Name }) {
+	target := slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.after.Name })
+	if target && (c.leaving || c.described) {
 		return true
 	}
-	if !c.described && !(c.served && noFit(b)) {
+	// A cluster may have been left out for want of an API that it serves now.
+	if !c.described && (target || !c.served) {
 		return false
 	}
 	return means(spec.Placement, c.after) || c.described && means(spec.Placement, c.before)
-}
-
-func noFit(b workv1alpha2.Binding) bool {
-	scheduled := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
-	return scheduled != nil && scheduled.Reason == workv1alpha2.ReasonNoClusterFit
 }
 
 // means says whether any part of the placement's affinity admits the cluster.

@@ -36,7 +36,7 @@ func TestClusterChanges(t *testing.T) {
 		reason    string
 		want      map[string]bool
 	}{
-		"meant by a label":     {placement: &policyv1alpha1.Placement{ClusterAffinity: gold}, want: map[string]bool{"label off": true, "spec": true, "another one": true}},
+		"meant by a label":     {placement: &policyv1alpha1.Placement{ClusterAffinity: gold}, want: map[string]bool{"label off": true, "spec": true, "another one": true, "API": true}},
 		"meant, without a fit": {placement: &policyv1alpha1.Placement{}, reason: workv1alpha2.ReasonNoClusterFit, want: map[string]bool{"label off": true, "spec": true, "another one": true, "API": true}},
 		"a target":             {placement: &policyv1alpha1.Placement{}, targets: []string{"c"}, want: map[string]bool{"label off": true, "spec": true, "another one": true, "removal": true}},
 		"a target that is not meant": {
@@ -49,7 +49,7 @@ func TestClusterChanges(t *testing.T) {
 				ClusterAffinity:    policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}},
 				OverflowAffinities: []policyv1alpha1.OverflowAffinity{{ClusterAffinity: *gold}},
 			}}},
-			want: map[string]bool{"label off": true, "spec": true, "another one": true},
+			want: map[string]bool{"label off": true, "spec": true, "another one": true, "API": true},
 		},
 	} {
 		b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Placement: row.placement}}
