@@ -8,12 +8,22 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
+// lookPeriod is how often a child looks at its own memory.
+const lookPeriod = 5 * time.Millisecond
+
+// headroom is how far above its bound the kernel refuses a child memory, in
+// bytes: what it may take between two looks at itself.
+const headroom = 1 << 30
+
 // limit bounds the process: as much more memory as the variable says, no core
-// dumps, no files. The bound is on writable private memory (RLIMIT_DATA): Go
-// reserves far more address space than it uses, which RLIMIT_AS would count. A
-// little below it the garbage collector does what it can.
+// dumps, no files. The bound is on writable private memory: Go reserves far more
+// address space than it uses. The process watches itself, and below the bound the
+// garbage collector does what it can. The kernel (RLIMIT_DATA) refuses only what
+// goes far beyond: Go's runtime, denied memory, may crash or stall instead of
+// saying so.
 func limit(memory string) error {
 	room, err := strconv.ParseUint(memory, 10, 63)
 	if err != nil {
@@ -23,15 +33,26 @@ func limit(memory string) error {
 	if err != nil {
 		return err
 	}
-	for resource, most := range map[int]uint64{syscall.RLIMIT_DATA: used + room, syscall.RLIMIT_CORE: 0, syscall.RLIMIT_FSIZE: 0} {
+	for resource, most := range map[int]uint64{syscall.RLIMIT_DATA: used + room + headroom, syscall.RLIMIT_CORE: 0, syscall.RLIMIT_FSIZE: 0} {
 		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("set resource limit %d: %w", resource, err)
 		}
 	}
 	debug.SetMemoryLimit(int64(min(used+room/2, math.MaxInt64)))
 	debug.SetMaxStack(int(room / 4))
+	largest = room
+	go watchMemory(used + room)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // not everywhere allowed; then the kernel guesses
 	return nil
+}
+
+// watchMemory ends the process once it has more than most bytes.
+func watchMemory(most uint64) {
+	for range time.Tick(lookPeriod) {
+		if used, err := dataSize(); err == nil && used > most {
+			starve()
+		}
+	}
 }
 
 // dataSize returns how much of the memory that the limit is about is in use.

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"fmt"
+	"math"
+	"os"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -42,6 +45,9 @@ func newMachine(printed func(string)) *machine {
 	}
 	if text, ok := state.GetGlobal(lua.StringLibName).(*lua.LTable); ok {
 		text.RawSetString("dump", lua.LNil)
+		if repeat, ok := text.RawGetString("rep").(*lua.LFunction); ok {
+			text.RawSetString("rep", state.NewFunction(bounded(repeat.GFunction)))
+		}
 	}
 	m := &machine{state: state, tables: newConverter(state)}
 	state.SetGlobal("require", state.NewFunction(m.require))
@@ -54,6 +60,26 @@ func newMachine(printed func(string)) *machine {
 		return 0
 	}))
 	return m
+}
+
+// largest is how much memory this child may take, in bytes.
+var largest uint64 = math.MaxUint64
+
+// bounded is string.rep, the one function that takes any amount of memory in one
+// piece.
+func bounded(repeat lua.LGFunction) lua.LGFunction {
+	return func(state *lua.LState) int {
+		if piece, n := len(state.CheckString(1)), state.CheckInt(2); n > 0 && piece > 0 && uint64(n) > largest/uint64(piece) {
+			starve()
+		}
+		return repeat(state)
+	}
+}
+
+// starve ends a child that wants more memory than it may have.
+func starve() {
+	fmt.Fprintln(os.Stderr, "out of memory")
+	os.Exit(1)
 }
 
 // require knows one module.
