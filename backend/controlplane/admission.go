@@ -5,8 +5,12 @@ import (
 	"io"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"muster.dev/muster/backend/apis"
 )
 
 const admissionName = "Muster"
@@ -28,12 +32,24 @@ func (p admissionPlugin) Admit(ctx context.Context, a admission.Attributes, _ ad
 
 // Validate implements admission.ValidationInterface.
 func (p admissionPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	noteName(ctx, a)
 	for _, step := range p.steps {
 		if err := step.Validate(ctx, a); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteName tells the audit the name that the server made for an object: the
+// request has none, and the audit event nothing of the answer.
+func noteName(ctx context.Context, a admission.Attributes) {
+	if a.GetOperation() != admission.Create || a.GetName() != "" || a.GetSubresource() != "" || a.GetObject() == nil {
+		return
+	}
+	if object, err := meta.Accessor(a.GetObject()); err == nil && object.GetName() != "" {
+		audit.AddAuditAnnotation(ctx, apis.AuditNameAnnotation, object.GetName())
+	}
 }
 
 // registerAdmission places our plugin before the policies and webhooks that

@@ -76,13 +76,10 @@ func (p *PKI) ensureCA() error {
 	if err != nil {
 		return err
 	}
-	template, err := newTemplate(pkix.Name{CommonName: "muster-ca"}, caLifetime)
+	template, err := newAuthorityTemplate("muster-ca")
 	if err != nil {
 		return err
 	}
-	template.IsCA = true
-	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return fmt.Errorf("sign certificate authority: %w", err)
@@ -196,6 +193,18 @@ func (p *PKI) ensureKey(file string) (crypto.Signer, error) {
 		return nil, fmt.Errorf("key %s cannot sign", file)
 	}
 	return signer, nil
+}
+
+// newAuthorityTemplate is a certificate that may sign others.
+func newAuthorityTemplate(name string) (*x509.Certificate, error) {
+	template, err := newTemplate(pkix.Name{CommonName: name}, caLifetime)
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment
+	return template, nil
 }
 
 func newTemplate(subject pkix.Name, lifetime time.Duration) (*x509.Certificate, error) {

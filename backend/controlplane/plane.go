@@ -6,8 +6,8 @@
 // (admission, authorization, audit, extra paths, the cluster proxy) is handed
 // in by app as Options.
 //
-// Embedded is the only plane so far. Plane is the seam for a second one, an
-// existing Kubernetes API.
+// There are two planes: Embedded is an API server in this process, External an
+// existing Kubernetes API, which is given the same admission as webhooks.
 package controlplane
 
 import (
@@ -33,9 +33,12 @@ type Plane interface {
 	// Config is how the hub itself reaches the API, with all rights and no
 	// client-side rate limit.
 	Config() *rest.Config
-	// CA is the certificate authority, in PEM, that the hub API's serving
-	// certificate and every agent's certificate chain to.
+	// CA is the certificate authority, in PEM, that members verify the hub API's
+	// serving certificate with. Embedded knows it from the start, External once
+	// it serves.
 	CA() []byte
+	// Serving is closed once the plane is ready for the first time.
+	Serving() <-chan struct{}
 }
 
 // Admission is one in-process admission step. Both methods see every create,
