@@ -1,0 +1,7 @@
+// Package v1beta2 is the API group cluster.open-cluster-management.io/v1beta2: sets of clusters and their bindings to namespaces.
+// The Go types are our own; names, JSON shapes and defaults follow section 1.1 to 1.4 of the OCM contract, so that Open Cluster
+// Management's clients work against them unchanged.
+//
+// +kubebuilder:object:generate=true
+// +groupName=cluster.open-cluster-management.io
+package v1beta2
