@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,25 +34,41 @@ const (
 // the API, everything else from a cache that holds what is asked for; of Leases,
 // the cache holds the members' heartbeats only.
 func NewManager(hub *rest.Config, logger *slog.Logger) (manager.Manager, error) {
+	return newManager(hub, logger, manager.Options{})
+}
+
+// Election lets one of several replicas act.
+type Election struct {
+	// Namespace and Name are those of the Lease that the leader holds.
+	Namespace, Name string
+}
+
+// NewElectedManager is NewManager for one of several replicas: its caches run on
+// each, its controllers on the leader only. The Lease is given up when the
+// manager stops; one that is lost ends the manager with an error.
+func NewElectedManager(hub *rest.Config, logger *slog.Logger, election Election) (manager.Manager, error) {
+	return newManager(hub, logger, manager.Options{
+		LeaderElection: true, LeaderElectionNamespace: election.Namespace, LeaderElectionID: election.Name,
+		LeaderElectionResourceLock: resourcelock.LeasesResourceLock, LeaderElectionReleaseOnCancel: true,
+	})
+}
+
+func newManager(hub *rest.Config, logger *slog.Logger, options manager.Options) (manager.Manager, error) {
 	log := logr.FromSlogHandler(logger.Handler())
 	ctrl.SetLogger(log)
 	unique, stop := true, stopTimeout // several managers may live in one test process
-	m, err := manager.New(hub, manager.Options{
-		Scheme:                  Scheme(),
-		Logger:                  log,
-		Metrics:                 metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress:  "0",
-		PprofBindAddress:        "0",
-		GracefulShutdownTimeout: &stop,
-		Controller:              config.Controller{SkipNameValidation: &unique, CacheSyncTimeout: syncTimeout},
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{apis.ClusterNamespace: {}}},
-			},
+	options.Scheme, options.Logger = Scheme(), log
+	options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = metricsserver.Options{BindAddress: "0"}, "0", "0"
+	options.GracefulShutdownTimeout = &stop
+	options.Controller = config.Controller{SkipNameValidation: &unique, CacheSyncTimeout: syncTimeout}
+	options.Cache = cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{apis.ClusterNamespace: {}}},
 		},
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-	})
+	}
+	options.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}}
+	m, err := manager.New(hub, options)
 	if err != nil {
 		return nil, fmt.Errorf("build controller manager: %w", err)
 	}
