@@ -7,17 +7,10 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml
-var crds embed.FS
-
 // The directory as a whole, so that a clone compiles whatever it holds.
 //
 //go:embed all:join
 var join embed.FS
-
-// CRDs returns the custom resource definitions of the Karmada groups that the hub does not serve with its own code, one file each.
-// They are generated from backend/apis.
-func CRDs() fs.FS { return sub(crds, "crds") }
 
 // Join returns the templates of what is created in a member cluster that joins.
 func Join() fs.FS { return sub(join, "join") }

@@ -58,13 +58,13 @@ var contract = map[string]crdFacts{
 }
 
 func TestCRDsMatchTheContract(t *testing.T) {
-	names, err := fs.Glob(deploy.CRDs(), "*.yaml")
+	names, err := fs.Glob(deploy.KarmadaCRDs(), "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]crdFacts{}
 	for _, name := range names {
-		data, err := fs.ReadFile(deploy.CRDs(), name)
+		data, err := fs.ReadFile(deploy.KarmadaCRDs(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func facts(crd apiextensionsv1.CustomResourceDefinition, version apiextensionsv1
 }
 
 func TestPolicyDefaultsAreInTheSchema(t *testing.T) {
-	data, err := fs.ReadFile(deploy.CRDs(), "policy.karmada.io_propagationpolicies.yaml")
+	data, err := fs.ReadFile(deploy.KarmadaCRDs(), "policy.karmada.io_propagationpolicies.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

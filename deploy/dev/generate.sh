@@ -23,6 +23,16 @@ for file in deploy/crds/*.yaml; do
 done
 cp "$work"/crds/*.yaml deploy/crds/
 
+# Open Cluster Management's kinds, apart by who installs them: the hub, a
+# managed cluster, a cluster that the operator runs in. Without descriptions:
+# they are most of such a schema, and the hub reads it at each start.
+go tool controller-gen crd:maxDescLen=0 paths=./backend/apis/ocm/... output:crd:dir="$work/ocm"
+rm -rf deploy/crds/ocm-hub deploy/crds/ocm-member deploy/crds/ocm-operator
+mkdir -p deploy/crds/ocm-hub deploy/crds/ocm-member deploy/crds/ocm-operator
+mv "$work"/ocm/*_appliedmanifestworks.yaml "$work"/ocm/*_clusterclaims.yaml deploy/crds/ocm-member/
+mv "$work"/ocm/*_clustermanagers.yaml "$work"/ocm/*_klusterlets.yaml deploy/crds/ocm-operator/
+mv "$work"/ocm/*.yaml deploy/crds/ocm-hub/
+
 # Bindings carry placements, hence the policy group. The linter's findings are
 # rules for Kubernetes' own groups; the names here are given by the contract.
 set --
