@@ -1,0 +1,223 @@
+package handshake
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"muster.dev/muster/agent/feed"
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+)
+
+// mostRequests is how many requests of a cluster may wait for approval before the
+// agent makes no more (contract 2.3 b).
+const mostRequests = 10
+
+// errTooMany says that too many requests wait at the hub.
+var errTooMany = errors.New("ten certificate requests of this cluster wait at the hub: approve, deny or delete them")
+
+// request asks a hub for a certificate.
+type request struct {
+	cluster, agent string
+	seconds        int32
+	config         *rest.Config
+	log            *slog.Logger
+	// trouble is told what the hub says no to; may be nil.
+	trouble func(error)
+}
+
+// granted is a certificate with its key.
+type granted struct{ certPEM, keyPEM []byte }
+
+// get asks until the certificate is there or ctx ends. A request that was denied
+// is waited for: somebody may delete it, and then it may be asked again.
+func (r *request) get(ctx context.Context) (granted, error) {
+	typed, err := kubernetes.NewForConfig(r.config)
+	if err != nil {
+		return granted{}, fmt.Errorf("client of the hub: %w", err)
+	}
+	untyped, err := dynamic.NewForConfig(r.config)
+	if err != nil {
+		return granted{}, fmt.Errorf("client of the hub: %w", err)
+	}
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return granted{}, err
+	}
+	body, err := certificateRequest(key, r.cluster, r.agent)
+	if err != nil {
+		return granted{}, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	watched := make(chan seenRequest, 64)
+	done := make(chan struct{})
+	go func() { defer close(done); r.watch(ctx, untyped, watched) }()
+	defer func() { stop(); <-done }()
+	certPEM, err := (&asking{request: r, typed: typed, key: key, body: body, watched: watched}).run(ctx)
+	return granted{certPEM, keyPEM}, err
+}
+
+// seenRequest is what a watch tells of a request; a nil one is gone.
+type seenRequest struct {
+	name    string
+	request *certificatesv1.CertificateSigningRequest
+}
+
+func (r *request) watch(ctx context.Context, client dynamic.Interface, seen chan<- seenRequest) {
+	tell := func(o *unstructured.Unstructured, there bool) {
+		s := seenRequest{name: o.GetName()}
+		if there {
+			s.request = &certificatesv1.CertificateSigningRequest{}
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, s.request) != nil {
+				return
+			}
+		}
+		select {
+		case seen <- s:
+		case <-ctx.Done():
+		}
+	}
+	api := client.Resource(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"))
+	feed.Run(ctx, api, feed.Funcs{
+		OnIs:   func(o *unstructured.Unstructured) { tell(o, true) },
+		OnGone: func(o *unstructured.Unstructured) { tell(o, false) },
+	}, feed.Options{LabelSelector: ocmv1.ClusterNameLabel + "=" + r.cluster})
+}
+
+// asking is one certificate being asked for.
+type asking struct {
+	*request
+	typed   kubernetes.Interface
+	key     *ecdsa.PrivateKey
+	body    []byte
+	watched <-chan seenRequest
+
+	name   string // of the request, "" before it is made
+	denied bool
+}
+
+func (a *asking) run(ctx context.Context) ([]byte, error) {
+	// Where watching is refused, looking now and then does, too.
+	look := time.NewTicker(2 * time.Second)
+	defer look.Stop()
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	pause := pauseFirst
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-retry.C:
+			err := a.ask(ctx)
+			if err != nil && ctx.Err() == nil {
+				a.fail(err)
+				retry.Reset(pause)
+				pause = min(2*pause, pauseMost)
+			}
+		case s := <-a.watched:
+			if s.name != a.name || a.name == "" {
+				continue
+			}
+			if s.request == nil { // deleted: ask anew
+				a.name, a.denied = "", false
+				retry.Reset(pauseFirst)
+				continue
+			}
+			if certificate := a.judge(s.request); certificate != nil {
+				return certificate, nil
+			}
+		case <-look.C:
+			if a.name == "" {
+				continue
+			}
+			current, err := a.typed.CertificatesV1().CertificateSigningRequests().Get(ctx, a.name, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				a.name, a.denied = "", false
+				retry.Reset(pauseFirst)
+			case err == nil:
+				if certificate := a.judge(current); certificate != nil {
+					return certificate, nil
+				}
+			}
+		}
+	}
+}
+
+func (a *asking) fail(err error) {
+	a.log.Warn("no certificate asked for", "cluster", a.cluster, "error", err)
+	if a.trouble != nil {
+		a.trouble(err)
+	}
+}
+
+// judge returns the certificate if the request has got one.
+func (a *asking) judge(r *certificatesv1.CertificateSigningRequest) []byte {
+	for _, c := range r.Status.Conditions {
+		if c.Status == corev1.ConditionFalse || c.Type == certificatesv1.CertificateApproved {
+			continue
+		}
+		if !a.denied { // denied, or not to be signed: somebody has to delete it
+			a.denied = true
+			a.fail(fmt.Errorf("certificate request %s is %s", r.Name, strings.ToLower(string(c.Type))))
+		}
+		return nil
+	}
+	if len(r.Status.Certificate) == 0 || !belongs(r.Status.Certificate, a.key) {
+		return nil
+	}
+	return r.Status.Certificate
+}
+
+// ask makes the request, unless too many wait already.
+func (a *asking) ask(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	api := a.typed.CertificatesV1().CertificateSigningRequests()
+	list, err := api.List(within, metav1.ListOptions{LabelSelector: ocmv1.ClusterNameLabel + "=" + a.cluster})
+	if err == nil && pending(list.Items) >= mostRequests {
+		return errTooMany
+	}
+	ask := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: a.cluster + "-", Labels: map[string]string{ocmv1.ClusterNameLabel: a.cluster}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: a.body, SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
+	}
+	if a.seconds > 0 {
+		ask.Spec.ExpirationSeconds = &a.seconds
+	}
+	made, err := api.Create(within, ask, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create the certificate request: %w", err)
+	}
+	a.name, a.denied = made.Name, false
+	a.log.Info("certificate asked for", "cluster", a.cluster, "request", made.Name)
+	return nil
+}
+
+// pending counts the requests for which somebody has yet to decide.
+func pending(requests []certificatesv1.CertificateSigningRequest) int {
+	n := 0
+	for i := range requests {
+		if len(requests[i].Status.Conditions) == 0 && requests[i].Labels["open-cluster-management.io/addon-name"] == "" {
+			n++
+		}
+	}
+	return n
+}

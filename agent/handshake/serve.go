@@ -1,0 +1,384 @@
+package handshake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"muster.dev/muster/agent/feed"
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+)
+
+const (
+	// refusedFor is how long a hub may refuse the certificate (401) before the agent
+	// introduces itself anew.
+	refusedFor = 30 * time.Second
+	// reportEvery is how often the status is looked at without any event.
+	reportEvery = time.Minute
+)
+
+// service serves one hub with one identity.
+type service struct {
+	o         *Options
+	agent     *Agent
+	identity  *Identity
+	bootstrap *Bootstrap // nil if there is none
+	log       *slog.Logger
+	config    *rest.Config
+	hub       dynamic.Interface
+	typed     kubernetes.Interface
+	member    *memberWatch
+
+	dirty    chan struct{}
+	accepted chan struct{} // closed once the hub accepts
+	once     sync.Once
+
+	mu       sync.Mutex
+	cluster  *ocmv1.ManagedCluster // as last seen; nil before, or if it is gone
+	rotation *rotation
+	heard    time.Time // when the hub last answered with something else than a refusal
+}
+
+// serve does for a hub what an accepted cluster's agent does, until ctx ends or
+// the identity does not serve any more.
+func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap) error {
+	s := &service{o: &a.o, agent: a, identity: identity, bootstrap: b, log: a.log, config: a.limit(identity.Config()), member: a.member,
+		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), rotation: a.rotation, heard: time.Now()}
+	var err error
+	if s.hub, err = dynamic.NewForConfig(s.config); err != nil {
+		return fmt.Errorf("client of the hub: %w", err)
+	}
+	if s.typed, err = kubernetes.NewForConfig(s.config); err != nil {
+		return fmt.Errorf("client of the hub: %w", err)
+	}
+	a.log.Info("serving the hub", "cluster", identity.Cluster, "hub", identity.Hub.Server, "expires", identity.Expires())
+	group, ctx := errgroup.WithContext(ctx)
+	run := func(f func(context.Context) error) { group.Go(func() error { return f(ctx) }) }
+	run(s.rotate)
+	run(s.expire)
+	run(s.attend)
+	run(s.report)
+	run(s.renew)
+	run(s.manageNamespaces)
+	if a.o.Addons {
+		run(s.careForAddons)
+	}
+	if len(a.o.Bootstraps) > 1 {
+		run(s.judgeHub)
+	}
+	if a.o.Beside != nil {
+		hub := Hub{Server: identity.Hub.Server, Cluster: identity.Cluster, Agent: identity.Agent, Config: rest.CopyConfig(s.config), Accepted: s.accepted}
+		run(func(ctx context.Context) error { return a.o.Beside(ctx, hub) })
+	}
+	return group.Wait()
+}
+
+// expire ends the service when the certificate does, if nothing else has.
+func (s *service) expire(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(s.identity.Expires()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-timer.C:
+		return errExpired
+	}
+}
+
+// attend watches the own ManagedCluster. Before the hub accepts the cluster, the
+// agent may not see it.
+func (s *service) attend(ctx context.Context) error {
+	api := s.hub.Resource(managedClusters)
+	if err := s.awaitAccess(ctx, api); err != nil {
+		return err
+	}
+	refused := make(chan struct{}, 1)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-refused:
+			stop()
+		case <-watching.Done():
+		}
+	}()
+	feed.Run(watching, api, feed.Funcs{
+		OnIs:   func(o *unstructured.Unstructured) { s.saw(o) },
+		OnGone: func(*unstructured.Unstructured) { s.saw(nil) },
+		OnAll: func(all []*unstructured.Unstructured) {
+			if len(all) == 0 {
+				s.saw(nil)
+			}
+			for _, o := range all {
+				s.saw(o)
+			}
+		},
+	}, feed.Options{FieldSelector: "metadata.name=" + s.identity.Cluster, Slowest: 2 * time.Second, Failed: func(err error) {
+		if s.refused(err) {
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errRefused
+}
+
+// awaitAccess tries to read the own ManagedCluster until the hub allows it. The
+// bootstrap identity, as long as it is good, sees the moment of acceptance.
+func (s *service) awaitAccess(ctx context.Context, api dynamic.ResourceInterface) error {
+	hint := make(chan struct{}, 1)
+	var hinting sync.Once
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	pause := 50 * time.Millisecond
+	slowest := 500 * time.Millisecond
+	began := time.Now()
+	for {
+		within, cancel := context.WithTimeout(ctx, requestTimeout)
+		found, err := api.Get(within, s.identity.Cluster, metav1.GetOptions{})
+		cancel()
+		if err == nil {
+			s.saw(found)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if s.refused(err) {
+			return errRefused
+		}
+		hinting.Do(func() {
+			s.log.Info("waiting for the hub to accept the cluster", "cluster", s.identity.Cluster, "error", err)
+			s.hint(watching, hint)
+		})
+		if time.Since(began) > time.Minute {
+			slowest = 2 * time.Second
+		}
+		if time.Since(began) > time.Hour {
+			slowest = 10 * time.Second
+		}
+		timer := time.NewTimer(pause)
+		pause = min(pause*8/5, slowest)
+		select {
+		case <-ctx.Done():
+		case <-hint:
+			pause = 5 * time.Millisecond // the rights follow in a moment
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// hint tells of changes of the ManagedCluster as the bootstrap identity sees them.
+func (s *service) hint(ctx context.Context, hint chan<- struct{}) {
+	if s.bootstrap == nil {
+		return
+	}
+	client, err := dynamic.NewForConfig(s.agent.limit(s.bootstrap.Config))
+	if err != nil {
+		return
+	}
+	tell := func(*unstructured.Unstructured) {
+		select {
+		case hint <- struct{}{}:
+		default:
+		}
+	}
+	go feed.Run(ctx, client.Resource(managedClusters), feed.Funcs{OnIs: tell},
+		feed.Options{FieldSelector: "metadata.name=" + s.identity.Cluster, Slowest: time.Minute})
+}
+
+// refused notes what the hub answered. It says whether the hub has refused the
+// certificate for so long that it is not going to know it again.
+func (s *service) refused(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !apierrors.IsUnauthorized(err) {
+		s.heard = time.Now()
+		return false
+	}
+	return time.Since(s.heard) > refusedFor
+}
+
+// saw takes the ManagedCluster as the hub has it; nil: it has none.
+func (s *service) saw(o *unstructured.Unstructured) {
+	var cluster *ocmv1.ManagedCluster
+	if o != nil {
+		cluster = &ocmv1.ManagedCluster{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, cluster); err != nil {
+			s.log.Warn("managed cluster not understood", "cluster", s.identity.Cluster, "error", err)
+			return
+		}
+	}
+	s.mu.Lock()
+	s.cluster, s.heard = cluster, time.Now()
+	s.mu.Unlock()
+	if isAccepted(cluster) {
+		s.once.Do(func() { close(s.accepted) })
+	}
+	s.poke()
+}
+
+func isAccepted(cluster *ocmv1.ManagedCluster) bool {
+	return cluster != nil && meta.IsStatusConditionTrue(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
+}
+
+func (s *service) poke() {
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// current returns the ManagedCluster as last seen, nil if there is none.
+func (s *service) current() *ocmv1.ManagedCluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cluster
+}
+
+func (s *service) rotated(r *rotation) {
+	s.mu.Lock()
+	s.rotation = r
+	s.mu.Unlock()
+	s.poke()
+}
+
+// report keeps the status of the ManagedCluster what the agent sees.
+func (s *service) report(ctx context.Context) error {
+	changed, end := s.member.subscribe()
+	defer end()
+	again := time.NewTimer(reportEvery)
+	defer again.Stop()
+	pause := 20 * time.Millisecond
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-s.dirty:
+		case <-again.C:
+		}
+		err := s.reportOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			pause = 20 * time.Millisecond
+			again.Reset(reportEvery)
+		default:
+			if !apierrors.IsConflict(err) {
+				s.log.Warn("status not reported", "cluster", s.identity.Cluster, "error", err, "retry", pause)
+			}
+			again.Reset(pause)
+			pause = min(2*pause, pauseMost)
+		}
+	}
+}
+
+func (s *service) reportOnce(ctx context.Context) error {
+	s.mu.Lock()
+	cluster, turned := s.cluster, s.rotation
+	s.mu.Unlock()
+	if cluster == nil {
+		return nil
+	}
+	status := report(cluster, s.member.observed(), turned, time.Now())
+	patch, err := statusPatch(cluster, status)
+	if err != nil || patch == nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	api := s.hub.Resource(managedClusters)
+	written, err := api.Patch(within, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsConflict(err) { // the hub writes at the same moment: look again, at once
+		if fresh, getErr := api.Get(within, cluster.Name, metav1.GetOptions{}); getErr == nil {
+			s.saw(fresh)
+		}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("patch the status of managed cluster %s: %w", cluster.Name, err)
+	}
+	s.saw(written)
+	s.tellAvailable(ctx, cluster, status)
+	return nil
+}
+
+// statusPatch is a merge patch of what differs, which counts only for the object
+// as it was seen; nil if nothing differs.
+func statusPatch(cluster *ocmv1.ManagedCluster, status *ocmv1.ManagedClusterStatus) ([]byte, error) {
+	before, err := json.Marshal(cluster.Status)
+	if err != nil {
+		return nil, fmt.Errorf("write the status: %w", err)
+	}
+	after, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("write the status: %w", err)
+	}
+	difference, err := jsonpatch.CreateMergePatch(before, after)
+	if err != nil {
+		return nil, fmt.Errorf("compare the status: %w", err)
+	}
+	if string(difference) == "{}" {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion},
+		"status":   json.RawMessage(difference),
+	})
+}
+
+// judgeHub makes it the next hub's turn when this one has turned the cluster down,
+// or is silent for too long (contract 2.5, several hubs).
+func (s *service) judgeHub(ctx context.Context) error {
+	tick := time.NewTicker(min(s.o.HubTimeout/10, 5*time.Second))
+	defer tick.Stop()
+	wasAccepted := false
+	good := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		cluster := s.current()
+		s.mu.Lock()
+		silent := time.Since(s.heard) > s.o.HubTimeout
+		s.mu.Unlock()
+		switch {
+		case isAccepted(cluster) && cluster.Spec.HubAcceptsClient && !silent:
+			wasAccepted, good = true, time.Now()
+		case cluster != nil && !cluster.Spec.HubAcceptsClient && (wasAccepted || meta.IsStatusConditionFalse(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)):
+			s.log.Warn("the hub has turned the cluster down", "cluster", s.identity.Cluster, "hub", s.identity.Hub.Server)
+			return s.agent.nextHub()
+		case silent || time.Since(good) > s.o.HubTimeout:
+			s.log.Warn("the hub is silent", "cluster", s.identity.Cluster, "hub", s.identity.Hub.Server)
+			return s.agent.nextHub()
+		}
+	}
+}
+
+// errNoLease says that the hub has made no lease, yet.
+var errNoLease = errors.New("the hub has not made the lease")
