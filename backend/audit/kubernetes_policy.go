@@ -24,7 +24,9 @@ const (
 )
 
 const (
-	agentPrefix     = "system:karmada:agent:"
+	agentPrefix = "system:karmada:agent:"
+	// ocmAgentPrefix begins the names of agents of Open Cluster Management.
+	ocmAgentPrefix  = "system:open-cluster-management:"
 	anonymousPrefix = "system:anonymous"
 )
 
@@ -56,7 +58,7 @@ func (q query) interest() interest {
 		return ignored
 	case q.resource == "leases" && q.group == "coordination.k8s.io",
 		q.resource == "events" && (q.group == "" || q.group == "events.k8s.io"),
-		q.subresource == "status" && strings.HasPrefix(q.user, agentPrefix):
+		q.subresource == "status" && (strings.HasPrefix(q.user, agentPrefix) || strings.HasPrefix(q.user, ocmAgentPrefix)):
 		return denials
 	default:
 		return everything

@@ -185,7 +185,19 @@ func (s *Service) closed(entry Entry, outcome Outcome, code string) Entry {
 
 // MarkOpenUnknown closes what the hub left open when it stopped, as unknown, and
 // returns how many. It belongs before the first action of a start.
-func (s *Service) MarkOpenUnknown(ctx context.Context) (int64, error) { return s.store.closeOpen(ctx) }
+func (s *Service) MarkOpenUnknown(ctx context.Context) (int64, error) {
+	return s.store.closeOpen(ctx, "")
+}
+
+// staleAfter is when an open intent is of a hub that is gone: an action takes
+// minutes at most, and so does trying to store its outcome.
+const staleAfter = 15 * time.Minute
+
+// MarkStaleUnknown is MarkOpenUnknown where several hubs share a database: what
+// is open may be under way in another one, unless it has been so for long.
+func (s *Service) MarkStaleUnknown(ctx context.Context) (int64, error) {
+	return s.store.closeOpen(ctx, keyFloor(s.now().Add(-staleAfter)))
+}
 
 // Drain waits until every outcome is stored; ctx bounds it. It belongs after
 // the last action of a stop.

@@ -133,18 +133,22 @@ func (s store) add(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// closeOpen appends an unknown outcome to every open intent and returns how
-// many there were.
-func (s store) closeOpen(ctx context.Context) (closed int64, err error) {
+// closeOpen appends an unknown outcome to every open intent whose key is below
+// before (empty: to every one) and returns how many there were.
+func (s store) closeOpen(ctx context.Context, before string) (closed int64, err error) {
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
+		if before == "" {
+			before = "g" // above every key, which begins with a hexadecimal digit
+		}
 		result := s.db.For(ctx).Exec(`INSERT INTO audit (key, phase, at_micros, actor, via, source, verb, kind, namespace, name, outcome, code, detail, duration_millis, request_id)
 			SELECT key, ?, at_micros, actor, via, source, verb, kind, namespace, name, ?, ?, detail, -1, request_id
-			FROM audit WHERE key IN (SELECT key FROM audit_open) AND phase = ?`, phaseOutcome, string(Unknown), codeStopped, phaseIntent)
+			FROM audit WHERE key IN (SELECT key FROM audit_open WHERE key < ?) AND phase = ? ON CONFLICT DO NOTHING`,
+			phaseOutcome, string(Unknown), codeStopped, before, phaseIntent)
 		if result.Error != nil {
 			return result.Error
 		}
 		closed = result.RowsAffected
-		return s.db.For(ctx).Exec("DELETE FROM audit_open").Error
+		return s.db.For(ctx).Where("key < ?", before).Delete(&openRow{}).Error
 	})
 	if err != nil {
 		return 0, fmt.Errorf("close open audit entries: %w", err)
