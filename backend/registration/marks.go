@@ -31,6 +31,9 @@ const (
 	// the Clusters of OCM members. A policy that tolerates it means these members
 	// too.
 	TaintOtherDialect = "muster.dev/open-cluster-management"
+	// FinalizerFleet keeps a mirror until the member it stands for is gone: to
+	// delete either object removes the member.
+	FinalizerFleet = "muster.dev/fleet"
 )
 
 // Mirrored tells that a Cluster or a ManagedCluster is the mirror of a member
