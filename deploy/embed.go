@@ -12,8 +12,16 @@ import (
 //go:embed all:join
 var join embed.FS
 
+// The manifests that the operators apply, as templates.
+//
+//go:embed operator/agent operator/hub
+var operator embed.FS
+
 // Join returns the templates of what is created in a member cluster that joins.
 func Join() fs.FS { return sub(join, "join") }
+
+// Operator returns the templates of what the operators apply: hub/ for a ClusterManager, agent/ for a Klusterlet.
+func Operator() fs.FS { return sub(operator, "operator") }
 
 // sub cannot fail: the directories are named by the embed directives above.
 func sub(files embed.FS, dir string) fs.FS {
