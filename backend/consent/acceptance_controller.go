@@ -1,0 +1,249 @@
+package consent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
+	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
+)
+
+// replacedRecheck is when a role is made anew that is still on its way out.
+const replacedRecheck = 20 * time.Millisecond
+
+// AcceptanceReconciler makes of spec.hubAcceptsClient what it means (contract
+// sections 2.4 and 2.8).
+//
+//	never accepted ──► untouched
+//	accepted       ──► namespace ──► finalizer ──► roles ──► condition True
+//	denied         ──► roles shrink ──► works gone? ──► work RoleBinding let go ──► condition False
+//	being deleted  ──► roles gone ──► works gone? ──► work RoleBinding let go ──► finalizer off
+//
+// It writes the condition HubAcceptedManagedCluster, and nobody else does.
+type AcceptanceReconciler struct {
+	roles
+	rules    Rules
+	audit    Auditor
+	watches  *Watches
+	recorder events.EventRecorder
+	waiting  *poker
+	now      func() time.Time
+}
+
+// SetupWithManager starts the reconciler with the manager.
+func (r *AcceptanceReconciler) SetupWithManager(m ctrl.Manager) error {
+	labelled := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetLabels()[ocmv1.ClusterNameLabel] != "" })
+	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return requestFor(object.GetLabels()[ocmv1.ClusterNameLabel])
+	})
+	bySpace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, work client.Object) []reconcile.Request {
+		return requestFor(work.GetNamespace())
+	})
+	gone := predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+	return ctrl.NewControllerManagedBy(m).Named("acceptance").
+		For(&ocmv1.ManagedCluster{}).
+		Watches(&corev1.Namespace{}, byLabel, builder.WithPredicates(labelled)).
+		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(labelled)).
+		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(labelled)).
+		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(labelled)).
+		Watches(&ocmworkv1.ManifestWork{}, bySpace, builder.WithPredicates(gone)).
+		WatchesRawSource(r.waiting.source()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).
+		Complete(r)
+}
+
+func requestFor(name string) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	cluster := new(ocmv1.ManagedCluster)
+	err := r.hub.Get(ctx, request.NamespacedName, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = r.forget(ctx, request.Name)
+	case err != nil:
+		err = fmt.Errorf("read managed cluster %s: %w", request.Name, err)
+	case registration.Mirrored(cluster):
+		if cluster.DeletionTimestamp == nil { // no agent of the field serves it
+			err = r.ensureSpace(ctx, cluster.Name)
+		}
+	case cluster.DeletionTimestamp != nil:
+		err = r.withdraw(ctx, cluster)
+	case cluster.Spec.HubAcceptsClient:
+		err = r.accept(ctx, cluster)
+	case wasAccepted(cluster):
+		err = r.deny(ctx, cluster)
+	case mayAcceptItself(cluster):
+		err = r.acceptByRule(ctx, cluster)
+	}
+	if errors.Is(err, errReplaced) {
+		return ctrl.Result{RequeueAfter: replacedRecheck}, nil
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{}, nil // the change that got in between comes back as an event
+	}
+	return ctrl.Result{}, err
+}
+
+// accept prepares the hub for a cluster's agents.
+func (r *AcceptanceReconciler) accept(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	err := r.ensureSpace(ctx, cluster.Name)
+	if err == nil {
+		if err := r.putFinalizer(ctx, cluster); err != nil {
+			return err
+		}
+		err = r.grant(ctx, cluster.Name)
+	}
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, errReplaced):
+		return err
+	case err != nil:
+		return errors.Join(r.tell(ctx, cluster, acceptErrorCondition(err)), err)
+	}
+	return r.tell(ctx, cluster, acceptedCondition(cluster))
+}
+
+// putFinalizer holds a cluster until its roles are gone again.
+func (r *AcceptanceReconciler) putFinalizer(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	before := cluster.DeepCopy()
+	if !controllerutil.AddFinalizer(cluster, ocmv1.ManagedClusterFinalizer) {
+		return nil
+	}
+	if err := kube.Patch(ctx, r.hub, before, cluster); err != nil {
+		return fmt.Errorf("hold managed cluster %s: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// deny takes the rights of a cluster's agents. It tells of it once all are gone.
+func (r *AcceptanceReconciler) deny(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	if err := r.shrink(ctx, cluster.Name); err != nil {
+		return err
+	}
+	r.watches.Recheck(cluster.Name)
+	done, err := r.releaseWork(ctx, cluster.Name)
+	if err != nil || !done {
+		return err // the end of a work brings us back
+	}
+	return r.tell(ctx, cluster, deniedCondition())
+}
+
+// withdraw takes everything that a cluster's agents were given, when it goes.
+func (r *AcceptanceReconciler) withdraw(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	if !controllerutil.ContainsFinalizer(cluster, ocmv1.ManagedClusterFinalizer) {
+		return nil
+	}
+	if err := r.revoke(ctx, cluster.Name); err != nil {
+		return err
+	}
+	done, err := r.releaseWork(ctx, cluster.Name)
+	if err != nil || !done {
+		return err
+	}
+	before := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(cluster, ocmv1.ManagedClusterFinalizer)
+	if err := kube.Patch(ctx, r.hub, before, cluster); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let managed cluster %s go: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// forget takes what is left of a cluster that is gone, however it went.
+func (r *AcceptanceReconciler) forget(ctx context.Context, cluster string) error {
+	if cluster == "" {
+		return nil
+	}
+	if err := r.revoke(ctx, cluster); err != nil {
+		return err
+	}
+	r.watches.Recheck(cluster)
+	binding := new(rbacv1.RoleBinding)
+	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	_, err := r.releaseWork(ctx, cluster)
+	return err
+}
+
+// acceptByRule accepts a cluster if a rule says so, once.
+func (r *AcceptanceReconciler) acceptByRule(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	if r.rules == nil {
+		return nil
+	}
+	rule, ok := r.rules.Accepts(cluster, cluster.Annotations[AnnotationCreator])
+	if !ok {
+		return nil
+	}
+	action := audit.Action{Verb: "accept", Kind: "ManagedCluster", Name: cluster.Name, Detail: map[string]string{"rule": rule}}
+	err := byHub(ctx, r.audit, action, func(ctx context.Context) error {
+		accepted := cluster.DeepCopy()
+		acceptItself(accepted, rule, r.now())
+		return kube.Patch(ctx, r.hub, cluster, accepted)
+	})
+	if err != nil {
+		return fmt.Errorf("accept managed cluster %s: %w", cluster.Name, err)
+	}
+	log.FromContext(ctx).Info("managed cluster accepted by rule", "cluster", cluster.Name, "policy", rule)
+	return nil
+}
+
+// tell writes the condition of the hub's consent.
+func (r *AcceptanceReconciler) tell(ctx context.Context, cluster *ocmv1.ManagedCluster, condition metav1.Condition) error {
+	before := meta.FindStatusCondition(cluster.Status.Conditions, condition.Type)
+	wanted := cluster.DeepCopy()
+	if !meta.SetStatusCondition(&wanted.Status.Conditions, condition) {
+		return nil
+	}
+	if err := kube.PatchStatus(ctx, r.hub, cluster, wanted); err != nil {
+		return fmt.Errorf("write acceptance of managed cluster %s: %w", cluster.Name, err)
+	}
+	if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
+		return nil
+	}
+	switch condition.Reason {
+	case ocmv1.ReasonAccepted:
+		r.recorder.Eventf(inOwnSpace(cluster), nil, corev1.EventTypeNormal, eventAccepted, eventAccepted, "%s", condition.Message)
+		log.FromContext(ctx).Info("managed cluster accepted", "cluster", cluster.Name)
+	case ocmv1.ReasonDenied:
+		r.recorder.Eventf(inOwnSpace(cluster), nil, corev1.EventTypeWarning, eventDenied, eventDenied, "%s", condition.Message)
+		log.FromContext(ctx).Info("managed cluster denied", "cluster", cluster.Name)
+	}
+	return nil
+}
+
+// inOwnSpace has Events about a cluster go to its namespace, where its agents'
+// Events are too.
+func inOwnSpace(cluster *ocmv1.ManagedCluster) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: ocmv1.GroupVersion.String(), Kind: "ManagedCluster", Namespace: cluster.Name, Name: cluster.Name, UID: cluster.UID, ResourceVersion: cluster.ResourceVersion,
+	}
+}

@@ -1,0 +1,61 @@
+package consent
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	ocmv1beta2 "muster.dev/muster/backend/apis/ocm/cluster/v1beta2"
+)
+
+// Names of the roles that agents are introduced with (contract section 4.1).
+const (
+	bootstrapRole           = "open-cluster-management:bootstrap"
+	bootstrapAccountBinding = "open-cluster-management:bootstrap:agent-registration"
+	bootstrapTokenBinding   = "open-cluster-management:bootstrap:managedcluster"
+)
+
+// Bootstrap makes what agents are introduced with, and the two sets that always
+// exist, unless they exist. It belongs before the hub says that it is ready: an
+// agent that is refused once does not ask again for an hour (contract section
+// 2.3). hub reads from the API itself.
+func Bootstrap(ctx context.Context, hub client.Client) error {
+	r := roles{hub: hub, live: hub}
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	role := &rbacv1.ClusterRole{ObjectMeta: named(bootstrapRole), Rules: []rbacv1.PolicyRule{
+		right("", []string{"get"}, "configmaps"),
+		right(requestResource.Group, []string{"create", "get", "list", "watch"}, "certificatesigningrequests"),
+		right(ocmv1.GroupName, []string{"get", "create", "list", "watch"}, "managedclusters"),
+		right(ocmv1.GroupName, []string{"create"}, "managedclustersets/join"),
+	}}
+	account := &rbacv1.ClusterRoleBinding{ObjectMeta: named(bootstrapAccountBinding), RoleRef: roleRef(bootstrapRole), Subjects: []rbacv1.Subject{
+		{Kind: rbacv1.ServiceAccountKind, Namespace: BootstrapNamespace, Name: BootstrapAccount},
+	}}
+	token := &rbacv1.ClusterRoleBinding{ObjectMeta: named(bootstrapTokenBinding), RoleRef: roleRef(bootstrapRole), Subjects: []rbacv1.Subject{
+		{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: BootstrapGroup},
+	}}
+	for _, wanted := range []client.Object{role, account, token} {
+		if err := r.ensure(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	global := &ocmv1beta2.ManagedClusterSet{ObjectMeta: named(ocmv1.GlobalClusterSet)}
+	global.Spec.ClusterSelector = ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
+	exclusive := &ocmv1beta2.ManagedClusterSet{ObjectMeta: named(ocmv1.DefaultClusterSet)}
+	exclusive.Spec.ClusterSelector = ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.ExclusiveClusterSetLabel}
+	for _, wanted := range []client.Object{
+		&corev1.Namespace{ObjectMeta: named(BootstrapNamespace)},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: BootstrapNamespace, Name: BootstrapAccount}},
+		exclusive, global,
+	} {
+		if err := hub.Create(ctx, wanted); err != nil && !apierrors.IsAlreadyExists(err) {
+			return said(err, "create", wanted)
+		}
+	}
+	return nil
+}
