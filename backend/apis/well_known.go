@@ -47,6 +47,10 @@ const (
 	ManagedAnnotationsAnnotation = "resourcetemplate.karmada.io/managed-annotations"
 )
 
+// AuditNameAnnotation on an audit event is the name that the API server made for
+// an object created by generateName.
+const AuditNameAnnotation = "muster.dev/name"
+
 // Certificate identities of contract section 3.9.
 const (
 	// AgentUserPrefix followed by a cluster name is the common name of that cluster's agent certificate.

@@ -11,6 +11,7 @@ var kinds = map[string]string{
 	"cronjobs": "CronJob", "customresourcedefinitions": "CustomResourceDefinition", "daemonsets": "DaemonSet", "deployments": "Deployment",
 	"endpoints": "Endpoints", "endpointslices": "EndpointSlice", "federatedhpas": "FederatedHPA", "federatedresourcequotas": "FederatedResourceQuota",
 	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "ingresses": "Ingress", "jobs": "Job", "limitranges": "LimitRange",
+	"managedclusters":       "ManagedCluster",
 	"multiclusteringresses": "MultiClusterIngress", "multiclusterservices": "MultiClusterService",
 	"mutatingwebhookconfigurations": "MutatingWebhookConfiguration", "namespaces": "Namespace", "networkpolicies": "NetworkPolicy",
 	"nodes": "Node", "overridepolicies": "OverridePolicy", "persistentvolumeclaims": "PersistentVolumeClaim", "persistentvolumes": "PersistentVolume",

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 
 	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/apis"
 )
 
 // Limits of what strangers can make the hub write: rows a second, and at once.
@@ -230,6 +231,9 @@ func completed(entry Entry, event *auditinternal.Event) Entry {
 		if entry.Namespace == "" {
 			entry.Namespace = object.Namespace
 		}
+	}
+	if entry.Name == "" {
+		entry.Name = event.Annotations[apis.AuditNameAnnotation]
 	}
 	if as := event.ImpersonatedUser; as != nil {
 		entry.Actor = strings.TrimPrefix(as.Username, "muster:user:")

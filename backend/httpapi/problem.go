@@ -31,6 +31,7 @@ var statuses = map[fault.Kind]int{
 	fault.KindForbidden:       http.StatusForbidden,
 	fault.KindNotFound:        http.StatusNotFound,
 	fault.KindConflict:        http.StatusConflict,
+	fault.KindSenseless:       http.StatusUnprocessableEntity,
 	fault.KindTooMany:         http.StatusTooManyRequests,
 	fault.KindUnavailable:     http.StatusServiceUnavailable,
 }
@@ -57,6 +58,9 @@ func methodNotAllowed(c *gin.Context) Problem {
 		Detail: c.Request.Method + " is not possible here", Fix: "see /api/docs", RequestID: RequestID(c.Request.Context()),
 	}
 }
+
+// ProblemOf is how an error of one part of a request that did several is told.
+func ProblemOf(c *gin.Context, err error) Problem { return problemOf(c, err) }
 
 func problemOf(c *gin.Context, err error) Problem {
 	problem := Problem{Type: "about:blank", RequestID: RequestID(c.Request.Context())}

@@ -1,0 +1,293 @@
+package consent
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+)
+
+// decidedFor is how long a row stays after the last consent was given or refused.
+const decidedFor = 24 * time.Hour
+
+// States of a certificate request, and of the certificate of a row, which is
+// that of its newest request.
+const (
+	CertificateNone     = "none"
+	CertificatePending  = "pending"
+	CertificateApproved = "approved"
+	CertificateIssued   = "issued"
+	CertificateDenied   = "denied"
+	CertificateFailed   = "failed"
+)
+
+// What a row waits for next.
+const (
+	NextBoth        = "both"        // both consents
+	NextCertificate = "certificate" // the certificate's approval
+	NextAcceptance  = "acceptance"  // the cluster's acceptance
+	NextAgent       = "agent"       // the agent introduces itself, or asks for its certificate
+	NextJoin        = "join"        // the agent uses its certificate
+	NextAvailable   = "available"   // the agent reports that the cluster is well
+	NextNone        = "none"        // nothing
+)
+
+// What the dashboard writes into the conditions of requests.
+const (
+	reasonDecided   = "MusterDashboard"
+	decidedByPrefix = "Decided in the dashboard by "
+)
+
+// Annotations that tell of a refusal: a cluster that was never accepted shows it
+// nowhere else.
+const (
+	// AnnotationDeniedAt is when, in RFC 3339.
+	AnnotationDeniedAt = "muster.dev/denied-at"
+	// AnnotationDeniedBy is who.
+	AnnotationDeniedBy = "muster.dev/denied-by"
+	// AnnotationDeniedReason is why, in the words of who refused.
+	AnnotationDeniedReason = "muster.dev/denied-reason"
+)
+
+// WaitingRow is a cluster in the waiting room.
+type WaitingRow struct {
+	Cluster string `json:"cluster"`
+	// Exists: there is a ManagedCluster. Agents make it beside their request.
+	Exists   bool `json:"exists"`
+	Accepted bool `json:"accepted"`
+	Denied   bool `json:"denied"`
+	// DeniedBy and DeniedReason are known of a refusal in the dashboard.
+	DeniedBy     string `json:"deniedBy,omitempty" validate:"optional"`
+	DeniedReason string `json:"deniedReason,omitempty" validate:"optional"`
+	// Waits: a person is asked for a consent.
+	Waits bool `json:"waits"`
+	// Next is what happens next, once what is asked for is given.
+	Next        string `json:"next" enums:"both,certificate,acceptance,agent,join,available,none"`
+	Certificate string `json:"certificate" enums:"none,pending,approved,issued,denied,failed"`
+	Joined      bool   `json:"joined"`
+	// Available is as the agent says; empty as long as it says nothing.
+	Available string   `json:"available" enums:"True,False,Unknown,"`
+	URLs      []string `json:"urls"`
+	// Version of Kubernetes; agents tell it once they have joined.
+	Version   string    `json:"version,omitempty" validate:"optional"`
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy,omitempty" validate:"optional"`
+	// DecidedAt is when the last consent was given or refused.
+	DecidedAt *time.Time `json:"decidedAt,omitempty" validate:"optional"`
+	// Requests are newest first.
+	Requests []CSRRow `json:"requests"`
+}
+
+// CSRRow is a certificate request of a cluster's agent.
+type CSRRow struct {
+	Name    string `json:"name"`
+	Cluster string `json:"cluster"`
+	Agent   string `json:"agent"`
+	State   string `json:"state" enums:"pending,approved,denied,issued,failed"`
+	// Superseded: the same cluster asked again later, most likely because its agent
+	// began anew with another key.
+	Superseded bool     `json:"superseded"`
+	Requester  string   `json:"requester"`
+	Groups     []string `json:"groups"`
+	// Fingerprint is SHA256: and the hex digest of the public key, as the agent
+	// prints it.
+	Fingerprint string `json:"fingerprint"`
+	// Address and UserAgent are those of the connection that the request came over,
+	// where the audit knows them.
+	Address           string    `json:"address,omitempty" validate:"optional"`
+	UserAgent         string    `json:"userAgent,omitempty" validate:"optional"`
+	CreatedAt         time.Time `json:"createdAt"`
+	ExpirationSeconds *int32    `json:"expirationSeconds,omitempty" validate:"optional"`
+	// Renewal: the agent asks as itself, with a certificate that it has.
+	Renewal bool `json:"renewal"`
+	// Problem is why the request is not what it should be.
+	Problem   string     `json:"problem,omitempty" validate:"optional"`
+	DecidedBy string     `json:"decidedBy,omitempty" validate:"optional"`
+	DecidedAt *time.Time `json:"decidedAt,omitempty" validate:"optional"`
+}
+
+// requestRow is how a certificate request is shown; false: it is not of an agent.
+func requestRow(csr *certificatesv1.CertificateSigningRequest) (CSRRow, bool) {
+	asked, err := Read(csr)
+	if err != nil {
+		return CSRRow{}, false
+	}
+	row := CSRRow{
+		Name: csr.Name, Cluster: asked.Cluster, Agent: asked.Agent, State: CertificatePending,
+		Requester: csr.Spec.Username, Groups: append([]string{}, csr.Spec.Groups...), Fingerprint: asked.Fingerprint,
+		CreatedAt: csr.CreationTimestamp.UTC(), ExpirationSeconds: csr.Spec.ExpirationSeconds, Renewal: asked.Renewal, Problem: asked.Problem,
+		Address: csr.Annotations[AnnotationAddress], UserAgent: csr.Annotations[AnnotationUserAgent],
+	}
+	for _, condition := range csr.Status.Conditions {
+		switch condition.Type {
+		case certificatesv1.CertificateApproved:
+			if row.State == CertificatePending {
+				row.State = CertificateApproved
+			}
+		case certificatesv1.CertificateDenied:
+			row.State = CertificateDenied
+		case certificatesv1.CertificateFailed:
+			row.State = CertificateFailed
+			continue // the signer's, not a decision
+		default:
+			continue
+		}
+		row.decidedBy(&condition)
+	}
+	if row.State == CertificateApproved && len(csr.Status.Certificate) > 0 {
+		row.State = CertificateIssued
+	}
+	return row, true
+}
+
+// decidedBy takes over when a request was decided, and by whom: the person, if it
+// was in the dashboard, else the program's reason.
+func (r *CSRRow) decidedBy(condition *certificatesv1.CertificateSigningRequestCondition) {
+	at := condition.LastUpdateTime.UTC()
+	if condition.LastUpdateTime.IsZero() {
+		at = condition.LastTransitionTime.UTC()
+	}
+	r.DecidedAt, r.DecidedBy = &at, condition.Reason
+	if person, ok := strings.CutPrefix(condition.Message, decidedByPrefix); ok && condition.Reason == reasonDecided {
+		r.DecidedBy = person
+	}
+}
+
+// proper tells a request for a first certificate that may be approved.
+func (r *CSRRow) proper() bool { return !r.Renewal && r.Problem == "" }
+
+// newestFirst puts requests in order and marks those that were followed by
+// another one. Times are to the second: of two at once what was decided counts
+// as newer.
+func newestFirst(requests []CSRRow) []CSRRow {
+	slices.SortFunc(requests, func(a, b CSRRow) int {
+		undecided := func(r *CSRRow) int {
+			if r.State == CertificatePending {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(undecided(&a), undecided(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	followed := false
+	for i := range requests {
+		requests[i].Superseded = followed && requests[i].proper()
+		followed = followed || requests[i].proper()
+	}
+	return requests
+}
+
+// composed is a row and until when it is shown, for ever if zero.
+type composed struct {
+	row   WaitingRow
+	until time.Time
+}
+
+// compose makes the row of a cluster of which there is a ManagedCluster or a
+// request, or both.
+func compose(name string, cluster *ocmv1.ManagedCluster, requests []CSRRow) composed {
+	row := WaitingRow{Cluster: name, Certificate: CertificateNone, URLs: []string{}, Requests: newestFirst(requests)}
+	var decided time.Time
+	later := func(at time.Time) {
+		if at.After(decided) {
+			decided = at
+		}
+	}
+	pending, left := false, false
+	for i := range row.Requests {
+		r := &row.Requests[i]
+		if row.CreatedAt.IsZero() || r.CreatedAt.Before(row.CreatedAt) {
+			row.CreatedAt = r.CreatedAt
+		}
+		if r.State == CertificatePending {
+			left, pending = left || !r.Superseded, pending || !r.Superseded && r.Problem == ""
+		}
+		if !r.proper() {
+			continue
+		}
+		if row.Certificate == CertificateNone {
+			row.Certificate = r.State
+		}
+		if r.DecidedAt != nil {
+			later(*r.DecidedAt)
+		}
+	}
+	if cluster != nil {
+		later(row.describe(cluster))
+	}
+	if row.Certificate == CertificateNone && row.Joined {
+		row.Certificate = CertificateIssued // the request is cleaned up after an hour
+	}
+	if !decided.IsZero() {
+		row.DecidedAt = &decided
+	}
+	row.Waits = !row.Denied && (pending || row.Exists && !row.Accepted)
+	row.Next = row.next(pending)
+	if row.Waits || left {
+		return composed{row: row}
+	}
+	return composed{row: row, until: decided.Add(decidedFor)}
+}
+
+// describe takes over what a ManagedCluster says, and returns when it was
+// accepted or refused.
+func (row *WaitingRow) describe(cluster *ocmv1.ManagedCluster) (decided time.Time) {
+	row.Exists, row.Accepted, row.CreatedAt = true, cluster.Spec.HubAcceptsClient, cluster.CreationTimestamp.UTC()
+	row.Version, row.CreatedBy = cluster.Status.Version.Kubernetes, cluster.Annotations[AnnotationCreator]
+	for _, config := range cluster.Spec.ManagedClusterClientConfigs {
+		row.URLs = append(row.URLs, config.URL)
+	}
+	conditions := cluster.Status.Conditions
+	row.Joined = meta.IsStatusConditionTrue(conditions, ocmv1.ConditionJoined)
+	if available := meta.FindStatusCondition(conditions, ocmv1.ConditionAvailable); available != nil {
+		row.Available = string(available.Status)
+	}
+	consent := meta.FindStatusCondition(conditions, ocmv1.ConditionHubAccepted)
+	switch {
+	case row.Accepted && consent != nil && consent.Reason == ocmv1.ReasonAccepted:
+		return consent.LastTransitionTime.UTC()
+	case row.Accepted:
+		return row.CreatedAt // accepted this moment, or from the beginning
+	case cluster.Annotations[AnnotationDeniedAt] != "":
+		row.Denied, row.DeniedBy, row.DeniedReason = true, cluster.Annotations[AnnotationDeniedBy], cluster.Annotations[AnnotationDeniedReason]
+		if at, err := time.Parse(time.RFC3339, cluster.Annotations[AnnotationDeniedAt]); err == nil {
+			return at.UTC()
+		}
+		return row.CreatedAt
+	case consent != nil && string(consent.Status) != string(corev1.ConditionTrue) && consent.Reason == ocmv1.ReasonDenied,
+		meta.IsStatusConditionTrue(conditions, ocmv1.ConditionHubAccepted): // withdrawn this moment
+		row.Denied = true
+		return consent.LastTransitionTime.UTC()
+	}
+	return time.Time{}
+}
+
+// next says what a row waits for.
+func (row *WaitingRow) next(pending bool) string {
+	accept := row.Exists && !row.Accepted
+	switch {
+	case row.Denied:
+		return NextNone
+	case pending && accept:
+		return NextBoth
+	case pending:
+		return NextCertificate
+	case accept:
+		return NextAcceptance
+	case row.Certificate == CertificateNone, !row.Exists && row.Certificate != CertificateDenied && row.Certificate != CertificateFailed:
+		return NextAgent
+	case row.Certificate == CertificateDenied, row.Certificate == CertificateFailed:
+		return NextNone
+	case !row.Joined:
+		return NextJoin
+	case row.Available != "True":
+		return NextAvailable
+	}
+	return NextNone
+}
