@@ -29,9 +29,11 @@ type Cluster struct {
 	// ID is the UID of the member's kube-system namespace.
 	ID   string `json:"id"`
 	Mode string `json:"mode" enums:"Push,Pull"`
-	// Agent is "muster" for our agent, "karmada" for the unmodified one, empty
-	// for a cluster that the hub calls.
-	Agent string `json:"agent" enums:"muster,karmada,"`
+	// Dialect is the one that the member was registered in.
+	Dialect string `json:"dialect" enums:"karmada,ocm"`
+	// Agent is "muster" for our agent, "karmada" for the unmodified one, "ocm" for
+	// that of an OCM member, empty for a cluster that the hub calls.
+	Agent string `json:"agent" enums:"muster,karmada,ocm,"`
 	State State  `json:"state" enums:"ready,joining,degraded,unknown,failed,removing"`
 	// Reason and Message say why State is not ready.
 	Reason  string `json:"reason"`

@@ -70,10 +70,11 @@ func values(c *gin.Context, name string) []string {
 //	@Param		q			query		string		false	"a part of name, region, provider, zone or version"
 //	@Param		state		query		[]string	false	"any of these states"	Enums(ready, joining, degraded, unknown, failed, removing)
 //	@Param		mode		query		string		false	"how the cluster is reached"	Enums(Push, Pull)
+//	@Param		dialect		query		string		false	"the dialect that the member was registered in"	Enums(karmada, ocm)
 //	@Param		region		query		[]string	false	"any of these regions"
 //	@Param		provider	query		[]string	false	"any of these providers"
 //	@Param		label		query		string		false	"a label selector"
-//	@Param		sort		query		string		false	"name, age, state, mode, region, provider, version, nodes, cpu or memory; with - in front descending"
+//	@Param		sort		query		string		false	"name, age, state, mode, dialect, region, provider, version, nodes, cpu or memory; with - in front descending"
 //	@Param		limit		query		int			false	"rows a page, 1 to 500"
 //	@Param		cursor		query		string		false	"next of the page before"
 //	@Success	200			{object}	ClusterPage
@@ -85,7 +86,7 @@ func (h *Handler) list(c *gin.Context) error {
 		return err
 	}
 	query := Query{
-		Text: c.Query("q"), States: values(c, "state"), Mode: c.Query("mode"), Region: values(c, "region"), Provider: values(c, "provider"),
+		Text: c.Query("q"), States: values(c, "state"), Mode: c.Query("mode"), Dialect: c.Query("dialect"), Region: values(c, "region"), Provider: values(c, "provider"),
 		Label: c.Query("label"), Sort: c.Query("sort"), Limit: limit,
 	}
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &query.After); err != nil {

@@ -21,7 +21,7 @@ var systemTaints = []string{clusterv1alpha1.TaintClusterNotReady, clusterv1alpha
 // fromObject is a Cluster object as a row.
 func fromObject(object *clusterv1alpha1.Cluster) Cluster {
 	row := Cluster{
-		Name: object.Name, ID: object.Spec.ID, Mode: string(object.Spec.SyncMode), Agent: agentOf(object),
+		Name: object.Name, ID: object.Spec.ID, Mode: string(object.Spec.SyncMode), Dialect: registration.OriginKarmada, Agent: agentOf(object),
 		Version: registration.PlainText(object.Status.KubernetesVersion), Provider: object.Spec.Provider, Region: object.Spec.Region, Zones: zonesOf(object),
 		APIEndpoint: object.Spec.APIEndpoint, ProxyURL: reach.RedactURL(object.Spec.ProxyURL), Labels: maps.Clone(object.Labels),
 		Taints: []Taint{}, Conditions: []Condition{}, CreatedAt: object.CreationTimestamp.UTC(), ResourceVersion: object.ResourceVersion,
@@ -34,7 +34,11 @@ func fromObject(object *clusterv1alpha1.Cluster) Cluster {
 		row.Taints = append(row.Taints, Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), TimeAdded: timeOf(taint.TimeAdded)})
 	}
 	row.Cordoned = cordoned(object.Spec.Taints)
-	row.capacity(&object.Status)
+	if registration.Mirrored(object) {
+		row.Dialect = registration.OriginOCM // what its pods have asked for is not known
+	} else {
+		row.capacity(&object.Status)
+	}
 	known := facts{removingSince: timeOf(object.DeletionTimestamp), nodes: row.Nodes, createdAt: row.CreatedAt}
 	for i := range object.Status.Conditions {
 		condition := conditionOf(&object.Status.Conditions[i])
@@ -62,8 +66,10 @@ func agentOf(object *clusterv1alpha1.Cluster) string {
 		return ""
 	case registration.HasOwnAgent(object):
 		return registration.AgentMuster
+	case registration.Mirrored(object):
+		return registration.OriginOCM
 	}
-	return "karmada"
+	return registration.OriginKarmada
 }
 
 func zonesOf(object *clusterv1alpha1.Cluster) []string {

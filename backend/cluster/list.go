@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/registration"
 )
 
 // Query says which clusters to list and in which order. Empty fields fit all;
@@ -17,6 +18,7 @@ type Query struct {
 	Text     string
 	States   []string
 	Mode     string
+	Dialect  string
 	Region   []string
 	Provider []string
 	// Label is a label selector.
@@ -69,6 +71,7 @@ var sortKeys = map[string]func(*Cluster) Position{
 	"age":      func(c *Cluster) Position { return Position{Number: -c.CreatedAt.Unix()} },
 	"state":    func(c *Cluster) Position { return Position{Number: int64(slices.Index(severity, c.State))} },
 	"mode":     func(c *Cluster) Position { return Position{Text: c.Mode} },
+	"dialect":  func(c *Cluster) Position { return Position{Text: c.Dialect} },
 	"region":   func(c *Cluster) Position { return Position{Text: c.Region} },
 	"provider": func(c *Cluster) Position { return Position{Text: c.Provider} },
 	"version":  func(c *Cluster) Position { return Position{Text: versionKey(c.Version)} },
@@ -115,6 +118,9 @@ func (q *Query) prepare() error {
 	if q.Mode != "" && q.Mode != "Push" && q.Mode != "Pull" {
 		return fault.Invalid("there is no mode %q", q.Mode).WithField("mode", "use Push or Pull")
 	}
+	if q.Dialect != "" && q.Dialect != registration.OriginKarmada && q.Dialect != registration.OriginOCM {
+		return fault.Invalid("there is no dialect %q", q.Dialect).WithField("dialect", "use karmada or ocm")
+	}
 	if q.Sort == "" {
 		q.Sort = "name"
 	}
@@ -134,7 +140,7 @@ func (q *Query) prepare() error {
 
 // fits judges a row by everything but its state.
 func (q *Query) fits(row *Cluster) bool {
-	if q.Mode != "" && row.Mode != q.Mode || !q.chosen.Matches(labels.Set(row.Labels)) {
+	if q.Mode != "" && row.Mode != q.Mode || q.Dialect != "" && row.Dialect != q.Dialect || !q.chosen.Matches(labels.Set(row.Labels)) {
 		return false
 	}
 	if len(q.Region) > 0 && !slices.Contains(q.Region, row.Region) || len(q.Provider) > 0 && !slices.Contains(q.Provider, row.Provider) {

@@ -22,9 +22,9 @@ var created = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func someRows() []*Cluster {
 	return []*Cluster{
-		{Name: "b-2", State: StateReady, Mode: "Push", Region: "eu", Provider: "acme", Version: "v1.9.0", Labels: map[string]string{"tier": "edge"}, CreatedAt: created},
-		{Name: "a-1", State: StateFailed, Mode: "Pull", Region: "us", Version: "v1.36.3", CreatedAt: created.Add(time.Hour), CPU: &Usage{1000, 900}},
-		{Name: "c-3", State: StateReady, Mode: "Pull", Region: "eu", Version: "v1.36.10", CreatedAt: created.Add(time.Minute), CPU: &Usage{1000, 100}, Zones: []string{"Paris"}},
+		{Name: "b-2", State: StateReady, Mode: "Push", Dialect: "karmada", Region: "eu", Provider: "acme", Version: "v1.9.0", Labels: map[string]string{"tier": "edge"}, CreatedAt: created},
+		{Name: "a-1", State: StateFailed, Mode: "Pull", Dialect: "ocm", Region: "us", Version: "v1.36.3", CreatedAt: created.Add(time.Hour), CPU: &Usage{1000, 900}},
+		{Name: "c-3", State: StateReady, Mode: "Pull", Dialect: "karmada", Region: "eu", Version: "v1.36.10", CreatedAt: created.Add(time.Minute), CPU: &Usage{1000, 100}, Zones: []string{"Paris"}},
 	}
 }
 
@@ -51,6 +51,8 @@ func TestQuery(t *testing.T) {
 		{"state", Query{States: []string{"ready"}}, "b-2 c-3"},
 		{"states", Query{States: []string{"failed", "unknown"}}, "a-1"},
 		{"mode", Query{Mode: "Pull"}, "a-1 c-3"},
+		{"dialect", Query{Dialect: "ocm"}, "a-1"},
+		{"other dialect first", Query{Sort: "-dialect"}, "a-1 c-3 b-2"},
 		{"region", Query{Region: []string{"eu", "asia"}}, "b-2 c-3"},
 		{"provider", Query{Provider: []string{"acme"}}, "b-2"},
 		{"label", Query{Label: "tier in (edge)"}, "b-2"},
@@ -116,6 +118,7 @@ func TestQueryRefuses(t *testing.T) {
 	for name, query := range map[string]Query{
 		"state":  {States: []string{"fine"}},
 		"mode":   {Mode: "push"},
+		"speech": {Dialect: "cobol"},
 		"sort":   {Sort: "password"},
 		"label":  {Label: "a in"},
 		"cursor": {Sort: "age", After: Position{Sort: "name", Name: "a"}},
@@ -177,6 +180,17 @@ func TestStateOfACluster(t *testing.T) {
 				t.Errorf("removal is %+v", row.Removal)
 			}
 		})
+	}
+}
+
+// TestRowOfAnOCMMember shows no use of what nobody measures.
+func TestRowOfAnOCMMember(t *testing.T) {
+	row := fromObject(object(func(c *clusterv1alpha1.Cluster) {
+		c.Annotations = map[string]string{registration.AnnotationOrigin: registration.OriginOCM}
+		c.Status.NodeSummary, c.Status.ResourceSummary = nil, &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{"cpu": resource.MustParse("4")}}
+	}))
+	if row.Dialect != "ocm" || row.Agent != "ocm" || row.CPU != nil || row.Nodes != nil || row.State != StateReady {
+		t.Errorf("row is %+v", row)
 	}
 }
 

@@ -52,7 +52,7 @@ func FindBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alph
 		})
 	}
 	for _, finalizer := range cluster.Finalizers {
-		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
+		if finalizer != clusterv1alpha1.ClusterControllerFinalizer && finalizer != registration.FinalizerFleet {
 			blockers = append(blockers, Blocker{
 				What: "finalizer " + finalizer,
 				Why:  "something other than the hub asked to be waited for",

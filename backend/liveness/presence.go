@@ -102,6 +102,9 @@ func (p *presences) Present(ctx context.Context, c *clusterv1alpha1.Cluster) (bo
 	if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 		return false, "the cluster is not ready"
 	}
+	if registration.Mirrored(c) {
+		return true, "the agent" // its ManifestWorks are waited for
+	}
 	if c.Spec.SyncMode == clusterv1alpha1.Push {
 		return p.memberAnswers(ctx, c)
 	}

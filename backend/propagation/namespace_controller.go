@@ -23,6 +23,7 @@ import (
 	"muster.dev/muster/backend/apis/work/manifest"
 	"muster.dev/muster/backend/override"
 	"muster.dev/muster/backend/propagation/work"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/template"
 )
 
@@ -131,8 +132,8 @@ func (r *NamespaceReconciler) propagated(namespace metav1.Object) bool {
 func (r *NamespaceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var cluster clusterv1alpha1.Cluster
 	err := r.hub.Get(ctx, types.NamespacedName{Name: request.Namespace}, &cluster, client.UnsafeDisableDeepCopy)
-	if err != nil || cluster.DeletionTimestamp != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err != nil || cluster.DeletionTimestamp != nil || registration.Mirrored(&cluster) {
+		return ctrl.Result{}, client.IgnoreNotFound(err) // an OCM member gets what a policy opts in to, and no more
 	}
 	var namespace corev1.Namespace
 	err = r.hub.Get(ctx, types.NamespacedName{Name: request.Name}, &namespace, client.UnsafeDisableDeepCopy)

@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/scheduling"
 )
 
@@ -114,6 +115,14 @@ func TestFilters(t *testing.T) {
 				cluster("a", tainted("cluster.karmada.io/not-ready", corev1.TaintEffectNoSchedule)), cluster("c", tainted("evict", corev1.TaintEffectNoExecute)),
 			},
 			spec: configMap(&policyv1alpha1.Placement{ClusterTolerations: []corev1.Toleration{{Key: "cluster.karmada.io/not-ready", Operator: corev1.TolerationOpExists}}}), want: "a",
+		},
+		{
+			name: "a member of the other dialect", clusters: []*clusterv1alpha1.Cluster{cluster("a", otherDialect), cluster("b")},
+			spec: deployment(1, nil), want: "b:1", why: map[string]string{"a": "TaintToleration: untolerated taint muster.dev/open-cluster-management:NoSchedule"},
+		},
+		{
+			name: "a member of the other dialect that is meant", clusters: []*clusterv1alpha1.Cluster{cluster("a", otherDialect)},
+			spec: configMap(&policyv1alpha1.Placement{ClusterTolerations: []corev1.Toleration{{Key: registration.TaintOtherDialect, Operator: corev1.TolerationOpExists}}}), want: "a",
 		},
 		{
 			name: "a taint where the workload is", clusters: []*clusterv1alpha1.Cluster{cluster("a", tainted("t", corev1.TaintEffectNoSchedule)), cluster("b")},

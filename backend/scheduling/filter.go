@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/registration"
 )
 
 // Words for the filters whose reason does not depend on the cluster.
@@ -49,7 +50,8 @@ func (a *attempt) filter() {
 	for _, step := range []filterStep{
 		{FilterClusterAffinity, a.affinityOut},
 		{FilterAPIEnablement, func(r *row) string {
-			if r.target || kinds.in(r.apis) {
+			// An OCM member does not tell what it serves; its taint keeps out who does not mean it.
+			if r.target || registration.Mirrored(r.cluster) || kinds.in(r.apis) {
 				return ""
 			}
 			return missing

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/scheduling"
 )
 
@@ -55,6 +56,13 @@ func tainted(key string, effect corev1.TaintEffect) option {
 func terminating(c *clusterv1alpha1.Cluster) {
 	now := metav1.Now()
 	c.DeletionTimestamp = &now
+}
+
+// otherDialect makes the cluster the mirror of an OCM member, which does not tell
+// what it serves.
+func otherDialect(c *clusterv1alpha1.Cluster) {
+	c.Annotations, c.Status.APIEnablements = map[string]string{registration.AnnotationOrigin: registration.OriginOCM}, nil
+	tainted(registration.TaintOtherDialect, corev1.TaintEffectNoSchedule)(c)
 }
 
 // without takes a kind's group out of what the member serves.
