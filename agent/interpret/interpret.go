@@ -102,10 +102,21 @@ func (i *Interpreter) Replicas(ctx context.Context, o *unstructured.Unstructured
 	case err != nil:
 		return 0, nil, true, err
 	case known:
-		return a.Replicas, a.Need, true, nil
+		return a.Replicas, within(o, a.Need), true, nil
 	}
 	n, need, workload, err = native.Replicas(o)
 	return n, need, workload, nativeError(q, err)
+}
+
+// within completes what a replica needs, as scripts and webhooks tell it, with the
+// namespace the replica will run in: they see a pod template, which names none.
+func within(o *unstructured.Unstructured, need *workv1alpha2.ReplicaRequirements) *workv1alpha2.ReplicaRequirements {
+	if need == nil || need.Namespace != "" {
+		return need
+	}
+	completed := *need
+	completed.Namespace = o.GetNamespace()
+	return &completed
 }
 
 // Components returns the parts of an object of a kind with several pod

@@ -162,7 +162,7 @@ func TestCustomization(t *testing.T) {
 	i.SetCustomizations([]configv1alpha1.ResourceInterpreterCustomization{customization("things", "example.com/v1", "Thing", thingScripts)})
 	o := object(t, thing)
 	want := map[string]string{
-		"replicas":     `[4,{"resourceRequest":{"cpu":"100m"}},true]`,
+		"replicas":     `[4,{"resourceRequest":{"cpu":"100m"},"namespace":"shop"},true]`,
 		"components":   `[[{"name":"main","replicas":4,"replicaRequirements":{"resourceRequest":{"cpu":"1"}}}],true]`,
 		"revised":      `9`,
 		"status":       `{"generation":3,"ready":2}`,

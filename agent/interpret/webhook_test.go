@@ -106,7 +106,7 @@ func TestWebhook(t *testing.T) {
 	})
 	i := hooked(t, hook(s, "*"))
 	want := map[string]string{
-		"replicas": `[4,{"priorityClassName":"high"},true]`, "components": `[[{"name":"main","replicas":4}],true]`, "revised": `9`,
+		"replicas": `[4,{"namespace":"shop","priorityClassName":"high"},true]`, "components": `[[{"name":"main","replicas":4}],true]`, "revised": `9`,
 		"status": `{"short":true}`, "health": `"Unhealthy"`, "dependencies": `[{"apiVersion":"v1","kind":"Secret","namespace":"shop","name":"s"}]`,
 	}
 	o := object(t, thing)

@@ -61,6 +61,12 @@ func scale(t *testing.T, i *interpret.Interpreter, o *unstructured.Unstructured,
 	if err != nil || workload != (c.Replicas != nil) || workload && n != *c.Replicas {
 		t.Errorf("replicas %d, %v, %v", n, workload, err)
 	}
+	if need != nil {
+		if need.Namespace != o.GetNamespace() {
+			t.Errorf("replicas need namespace %q", need.Namespace)
+		}
+		need.Namespace = "" // cases do not repeat it
+	}
 	equal(t, "need", c.Need, need)
 	if c.Revised != nil {
 		revised, err := i.Revise(t.Context(), o, 9)
