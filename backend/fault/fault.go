@@ -20,6 +20,7 @@ const (
 	KindForbidden       Kind = "forbidden"       // 403
 	KindNotFound        Kind = "not-found"       // 404
 	KindConflict        Kind = "conflict"        // 409
+	KindSenseless       Kind = "senseless"       // 422
 	KindTooMany         Kind = "too-many"        // 429
 	KindUnavailable     Kind = "unavailable"     // 503
 )
@@ -95,6 +96,9 @@ func NotFound(format string, a ...any) *Error { return newError(KindNotFound, fo
 
 // Conflict is a request that does not fit what is there.
 func Conflict(format string, a ...any) *Error { return newError(KindConflict, format, a) }
+
+// Senseless is input that can be read, and whose fields say what makes no sense.
+func Senseless(format string, a ...any) *Error { return newError(KindSenseless, format, a) }
 
 // TooMany is a caller who asks too often.
 func TooMany(format string, a ...any) *Error { return newError(KindTooMany, format, a) }

@@ -40,7 +40,7 @@ type Write struct {
 
 // Apply creates or changes a policy as the actor, who needs to be an operator,
 // by server-side apply. With dryRun nothing is written, nor recorded. It fails
-// with fault.Invalid that names the fields, or with a fault.Conflict: stale or
+// with fault.Senseless that names the fields, or with a fault.Conflict: stale or
 // owned.
 func (s *Service) Apply(ctx context.Context, ref Ref, write Write, dryRun bool) (Detail, error) {
 	var stored *unstructured.Unstructured
@@ -232,7 +232,8 @@ func refusal(ref Ref, err error) error {
 		return stale(ref)
 	}
 	if known, ok := fault.As(kube.Fault(err)); ok {
-		if known.Kind == fault.KindInvalid {
+		if known.Kind == fault.KindInvalid { // 422 from the API server, too
+			known.Kind = fault.KindSenseless
 			known.WithCode(codeInvalid)
 		}
 		return known

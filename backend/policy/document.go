@@ -127,7 +127,7 @@ func parseDocument(text string) (*unstructured.Unstructured, error) {
 	}
 	if metadata, ok := object.Object["metadata"]; ok {
 		if _, ok := metadata.(map[string]any); !ok {
-			return nil, fault.Invalid("metadata is no object").WithCode(codeInvalid).WithField("metadata", "must be an object")
+			return nil, fault.Senseless("metadata is no object").WithCode(codeInvalid).WithField("metadata", "must be an object")
 		}
 	}
 	return object, nil
@@ -272,7 +272,7 @@ func carryOverList(given, before, after []any) {
 
 // invalidPolicy is the fault of a policy that makes no sense.
 func invalidPolicy(ref Ref, errs field.ErrorList) error {
-	problem := fault.Invalid("%s cannot be accepted: %s", ref, errs[0].Error()).WithCode(codeInvalid)
+	problem := fault.Senseless("%s cannot be accepted: %s", ref, errs[0].Error()).WithCode(codeInvalid)
 	if len(errs) > 1 {
 		problem.Message += fmt.Sprintf(", and %d more", len(errs)-1)
 	}

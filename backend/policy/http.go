@@ -127,7 +127,7 @@ func (h *Handler) get(c *gin.Context) error {
 //
 //	@ID			applyPolicy
 //	@Summary	Create or change a policy by server-side apply under the user's own rights; for operators
-//	@Description	409 with the code stale: somebody wrote it since resourceVersion; read it again and merge. 409 with the code owned: fields belong to other managers; force takes them over. 400 with the code invalid-policy: fields say what is wrong where.
+//	@Description	409 with the code stale: somebody wrote it since resourceVersion; read it again and merge. 409 with the code owned: fields belong to other managers; force takes them over. 422 with the code invalid-policy: fields say what is wrong where.
 //	@Tags		policy
 //	@Accept		json
 //	@Param		resource	path		string	true	"the kind"	Enums(propagationpolicies, clusterpropagationpolicies, overridepolicies, clusteroverridepolicies)
