@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/database"
+	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
@@ -29,7 +30,10 @@ type App struct {
 	config Config
 	lock   *lock
 	db     *database.DB
-	plane  *controlplane.Embedded
+	plane  controlplane.Plane
+	// One of the two is the plane, the other is nil.
+	embedded *controlplane.Embedded
+	external *controlplane.External
 
 	live   *live.Hub
 	audit  *audit.Service
@@ -40,6 +44,7 @@ type App struct {
 	admission  *identity.Admission
 	policies   *policy.Admission
 	hub        atomic.Pointer[hub]
+	dialect    *dialect // of a hub on an existing API
 
 	first         firstRun
 	dashboardPort string
@@ -50,9 +55,12 @@ type App struct {
 // database up to date. Start serves. Log lines go to logs.
 func New(config Config, logs io.Writer) (_ *App, err error) {
 	startLogging(logs, config.LogLevel)
+	for _, gate := range config.IdleGates {
+		slog.Warn("feature gate has no effect", "name", gate)
+	}
 	a := &App{
 		config: config, live: newLive(), serving: make(chan struct{}),
-		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(),
+		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(), dialect: newDialect(),
 	}
 	if err := config.prepareDataDir(); err != nil {
 		return nil, err
@@ -70,9 +78,13 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 	if err := a.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	if a.plane, err = controlplane.NewEmbedded(a.planeOptions()); err != nil {
+	if config.External != nil {
+		return a, a.newExternalPlane()
+	}
+	if a.embedded, err = controlplane.NewEmbedded(a.planeOptions()); err != nil {
 		return nil, err
 	}
+	a.plane = a.embedded
 	return a, nil
 }
 
@@ -85,7 +97,11 @@ func (a *App) openDatabase(ctx context.Context) (err error) {
 	}
 	a.audit = audit.NewService(a.db, a.live)
 	a.access = access.NewService(access.Options{DB: a.db, Audit: a.audit, Live: a.live})
-	if _, err := a.audit.MarkOpenUnknown(ctx); err != nil {
+	markOpen := a.audit.MarkOpenUnknown
+	if a.shared() {
+		markOpen = a.audit.MarkStaleUnknown
+	}
+	if _, err := markOpen(ctx); err != nil {
 		return fmt.Errorf("mark the last run's open audit entries: %w", err)
 	}
 	return nil
@@ -134,12 +150,50 @@ func (a *App) Start(ctx context.Context) (err error) {
 	return errors.Join(err, <-plane)
 }
 
+// upper is what stands on a plane.
+type upper interface {
+	// start runs controllers and services until ctx ends.
+	start(ctx context.Context) error
+	// wait returns once their caches are filled.
+	wait(ctx context.Context) error
+	// open lets those in who were to wait for that, and makes what a first run
+	// needs.
+	open(ctx context.Context) error
+	// server builds the web server of dashboard and REST.
+	server() (*httpapi.Server, error)
+}
+
+// newUpper builds what stands on this hub's plane; nothing runs yet.
+func (a *App) newUpper() (upper, error) {
+	if a.external != nil {
+		return a.newExternalHub()
+	}
+	hub, err := a.newHub()
+	if err != nil {
+		return nil, err
+	}
+	return &embeddedHub{hub, a}, nil
+}
+
+// embeddedHub is the hub of both dialects, on the plane in this process.
+type embeddedHub struct {
+	*hub
+	app *App
+}
+
+func (h *embeddedHub) open(ctx context.Context) error {
+	h.app.hub.Store(h.hub)
+	return h.app.firstRun(ctx, h.hub)
+}
+
+func (h *embeddedHub) server() (*httpapi.Server, error) { return h.app.newServer(h.hub) }
+
 // startAbove runs what stands on the control plane: controllers, then the web
 // server, which stops first.
 func (a *App) startAbove(ctx context.Context) error {
 	lower, stopLower := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLower()
-	hub, err := a.newHub()
+	hub, err := a.newUpper()
 	if err != nil {
 		return err
 	}
@@ -151,11 +205,10 @@ func (a *App) startAbove(ctx context.Context) error {
 		if err := hub.wait(inner); err != nil {
 			return err
 		}
-		a.hub.Store(hub)
-		if err := a.firstRun(inner, hub); err != nil {
+		if err := hub.open(inner); err != nil {
 			return err
 		}
-		server, err := a.newServer(hub)
+		server, err := hub.server()
 		if err != nil {
 			return err
 		}
@@ -163,7 +216,7 @@ func (a *App) startAbove(ctx context.Context) error {
 			a.dashboardPort = port
 		}
 		close(a.serving)
-		slog.Info("hub serving", "address", a.config.Advertise)
+		slog.Info("hub serving", "address", a.address())
 		serverContext, stopServer := context.WithCancel(ctx)
 		defer stopServer()
 		defer context.AfterFunc(inner, stopServer)()

@@ -50,6 +50,8 @@ type Config struct {
 	AgentImage string
 	// Gates are the features that are switched on.
 	Gates policy.Gates
+	// IdleGates were given too and have no effect; the log says so.
+	IdleGates []string
 	// TaintEviction lets NoExecute taints evict, with the gate Failover.
 	TaintEviction bool
 	// EvictionTimeout is how long an eviction without a grace period waits.
@@ -59,6 +61,9 @@ type Config struct {
 	// SkippedNamespaces are expressions for the names of namespaces that are never
 	// propagated, beside the reserved ones.
 	SkippedNamespaces []string
+	// External is the existing Kubernetes API to run on; nil: the hub serves its
+	// own.
+	External *External
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// Version is the build's version.
@@ -85,6 +90,9 @@ func (c *Config) Complete() error {
 	}
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.DataDir, "muster.db")
+	}
+	if c.External != nil {
+		return c.External.complete() // the API knows how it is reached
 	}
 	return c.completeAdvertise()
 }

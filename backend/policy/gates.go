@@ -37,8 +37,29 @@ func DefaultGates() Gates {
 	return Gates{GracefulEviction: true, PropagateDeps: true, PriorityBasedScheduling: true}
 }
 
+// idleGates are gates of Karmada that switch nothing here: what they guard either
+// works always, or is not part of Muster.
+var idleGates = []string{
+	"AllAlpha", "AllBeta", "ContextualLogging", "ControllerPriorityQueue", "CustomizedClusterResourceModeling", "LoggingAlphaOptions", "LoggingBetaOptions",
+	"MultiClusterService", "ResourceQuotaEstimate",
+}
+
+// IdleGates are those gates of a text that ParseGates accepts and that have no
+// effect.
+func IdleGates(text string) []string {
+	var idle []string
+	for _, pair := range strings.Split(text, ",") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name = strings.TrimSpace(name); slices.Contains(idleGates, name) && !slices.Contains(idle, name) {
+			idle = append(idle, name)
+		}
+	}
+	return idle
+}
+
 // ParseGates reads "Failover=true,WorkloadAffinity=true", the form of Karmada's
-// flag --feature-gates. What is not named keeps its default.
+// flag --feature-gates. What is not named keeps its default. IdleGates are accepted
+// too, so that a command line of Karmada works as it is.
 func ParseGates(text string) (Gates, error) {
 	gates := DefaultGates()
 	byName := gates.byName()
@@ -48,7 +69,11 @@ func ParseGates(text string) (Gates, error) {
 			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		gate, known := byName[strings.TrimSpace(name)]
+		name = strings.TrimSpace(name)
+		gate, known := byName[name]
+		if slices.Contains(idleGates, name) {
+			gate, known = new(bool), true
+		}
 		if !known {
 			return Gates{}, fault.Invalid("feature gate %q is not known: use one of %s", name, strings.Join(gateNames(byName), ", "))
 		}

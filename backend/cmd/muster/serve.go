@@ -58,20 +58,30 @@ func (f *hubFlags) complete() (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
-	f.config.Gates, f.config.Version = gates, version
+	f.config.Gates, f.config.IdleGates, f.config.Version = gates, policy.IdleGates(f.gates), version
 	return f.config, f.config.Complete()
 }
 
 func newServeCommand() *cobra.Command {
-	flags := &hubFlags{}
+	flags, plane := &hubFlags{}, &planeFlags{}
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the hub API and the dashboard",
-		Args:  cobra.NoArgs,
+		Long: `Serve the hub: its own Kubernetes-style API and the dashboard or, with
+--kubeconfig or --plane=external, a hub of Open Cluster Management on an existing
+Kubernetes API (docs/second-plane.md).`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			var err error
+			if flags.config.External, err = plane.choose(command.Flags()); err != nil {
+				return err
+			}
 			config, err := flags.complete()
 			if err != nil {
 				return err
+			}
+			if config.External != nil && config.External.WebhooksOnly {
+				return serveWebhooks(command, config)
 			}
 			hub, err := app.New(config, command.ErrOrStderr())
 			if err != nil {
@@ -90,5 +100,6 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	flags.add(command)
+	plane.add(command.Flags())
 	return command
 }
