@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"muster.dev/muster/backend/apis"
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 )
 
 const (
@@ -32,7 +34,7 @@ const (
 // NewManager returns the controller manager of the hub. It opens no port: the
 // hub's own server shows Metrics. Its client reads Secrets and ConfigMaps from
 // the API, everything else from a cache that holds what is asked for; of Leases,
-// the cache holds the members' heartbeats only.
+// the cache holds the members' heartbeats only, those of both dialects.
 func NewManager(hub *rest.Config, logger *slog.Logger) (manager.Manager, error) {
 	return newManager(hub, logger, manager.Options{})
 }
@@ -64,7 +66,10 @@ func newManager(hub *rest.Config, logger *slog.Logger, options manager.Options) 
 	options.Cache = cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{apis.ClusterNamespace: {}}},
+			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{
+				apis.ClusterNamespace: {},
+				cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("metadata.name", ocmv1.LeaseName)},
+			}},
 		},
 	}
 	options.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}}
