@@ -65,10 +65,13 @@ type Workload struct {
 	// Account is the ServiceAccount; empty: the pod has no credentials of the cluster it runs on.
 	Account     string
 	Replicas    int32
+	Env         []corev1.EnvVar
 	Ports       []corev1.ContainerPort
 	Probe       Probe
 	Mounts      []Mount
 	HostNetwork bool
+	// Replace ends the old pods before new ones start.
+	Replace bool
 	// Labels are put on Deployment and pods.
 	Labels map[string]string
 	// Annotations are put on the pods: a change replaces them.
@@ -83,10 +86,20 @@ func (w Workload) Deployment() *appsv1.Deployment {
 	for key, value := range w.Labels {
 		labels[key], own[key] = value, value
 	}
+	// Its numbers are named, so that they go when the strategy becomes the other.
+	quarter := intstr.FromString("25%")
+	strategy := appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &quarter, MaxUnavailable: &quarter},
+	}
+	if w.Replace {
+		strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: own},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &w.Replicas,
+			Strategy: strategy,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.App}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: w.Annotations}, Spec: w.pod()},
 		},
@@ -98,9 +111,9 @@ func (w Workload) pod() corev1.PodSpec {
 	container := corev1.Container{
 		Name: w.Container, Image: w.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command: w.Command, Args: w.Args, Ports: w.Ports,
-		Env: []corev1.EnvVar{
+		Env: append([]corev1.EnvVar{
 			fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace"),
-		},
+		}, w.Env...),
 		LivenessProbe: w.probe(w.Probe.Live), ReadinessProbe: w.probe(w.Probe.Ready),
 		Resources: w.Pods.Resources,
 		SecurityContext: &corev1.SecurityContext{
