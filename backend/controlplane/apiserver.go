@@ -42,6 +42,7 @@ type apiServer struct {
 	pki     *PKI
 	storage *storage
 	ln      net.Listener
+	ready   func() error
 }
 
 // flags are kube-apiserver's own, chosen by measurement (ARCHITECTURE.md): no
@@ -154,11 +155,13 @@ func (s *apiServer) extend(generic *genericapiserver.Config) {
 		_, ours := s.options.Handlers[info.Path]
 		return ours || longRunning(r, info)
 	}
-	if s.options.Middleware != nil {
-		chain := generic.BuildHandlerChainFunc
-		generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-			return s.options.Middleware(chain(handler, config))
+	chain := generic.BuildHandlerChainFunc
+	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		handler = chain(handler, config)
+		if s.options.Middleware != nil {
+			handler = s.options.Middleware(handler)
 		}
+		return whileWarming(handler, s.ready)
 	}
 	generic.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName, "scheduling/bootstrap-system-priority-classes", "start-legacy-token-tracking-controller")
 }

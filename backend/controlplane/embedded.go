@@ -104,7 +104,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 		return errors.Join(err, e.ln.Close())
 	}
 	defer store.close()
-	server := &apiServer{options: e.options, pki: e.pki, storage: store, ln: e.ln}
+	server := &apiServer{options: e.options, pki: e.pki, storage: store, ln: e.ln, ready: e.Ready}
 	aggregator, err := server.build(ctx)
 	if err != nil {
 		return err
@@ -137,6 +137,11 @@ func (e *Embedded) populate(ctx context.Context) error {
 			return nil // stopped while starting
 		}
 		return err
+	}
+	if e.options.Bootstrap != nil {
+		if err := e.options.Bootstrap(ctx, config); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("bootstrap the domains: %w", err)
+		}
 	}
 	e.ready.Store(true)
 	close(e.serving)

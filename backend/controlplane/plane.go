@@ -81,4 +81,7 @@ type Options struct {
 	Middleware func(http.Handler) http.Handler
 	// Proxy serves clusters/{name}/proxy.
 	Proxy registry.ProxyFunc
+	// Bootstrap writes what the domains want to exist before the plane is ready,
+	// when kinds and roles do; may be nil.
+	Bootstrap func(ctx context.Context, config *rest.Config) error
 }
