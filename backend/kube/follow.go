@@ -16,8 +16,12 @@ import (
 	"muster.dev/muster/backend/fault"
 )
 
-// servedPoll is how often Follow looks whether a kind is served.
-const servedPoll = 100 * time.Millisecond
+// Follow looks whether a kind is served after servedFirst, and then ever more
+// seldom: some planes never serve some kinds.
+const (
+	servedFirst = 100 * time.Millisecond
+	servedLast  = 15 * time.Second
+)
 
 // Cache reads objects from memory and tells of their changes; a manager's cache is
 // one.
@@ -71,16 +75,16 @@ func told(tell func(before, after client.Object), before, after any) {
 }
 
 func served(ctx context.Context, from Cache, object client.Object) (cache.Informer, error) {
-	ticker := time.NewTicker(servedPoll)
-	defer ticker.Stop()
-	for {
+	for wait := servedFirst; ; wait = min(2*wait, servedLast) {
 		informer, err := from.GetInformer(ctx, object)
 		if !NotServed(err) {
 			return informer, err
 		}
+		timer := time.NewTimer(wait)
 		select {
-		case <-ticker.C:
+		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
 			return nil, ctx.Err()
 		}
 	}
