@@ -46,6 +46,7 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	}
 	err = propagation.SetupWithManager(manager, propagation.Deps{
 		Members: members, Templates: s.templates, Interpreter: s.interpreter, SkippedNamespaces: a.config.SkippedNamespaces,
+		QuotasEnforced: a.config.Gates.FederatedQuotaEnforcement,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up propagation: %w", err)

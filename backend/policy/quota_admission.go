@@ -57,9 +57,9 @@ func (a *Admission) validateQuota(ctx context.Context, attributes admission.Attr
 	}
 	var before corev1.ResourceList
 	if old, ok := attributes.GetOldObject().(*workv1alpha2.ResourceBinding); ok {
-		before = demandOf(&old.Spec)
+		before = Demand(&old.Spec)
 	}
-	return enforced.validate(ctx, client.ObjectKeyFromObject(binding), before, demandOf(&binding.Spec), attributes.IsDryRun())
+	return enforced.validate(ctx, client.ObjectKeyFromObject(binding), before, Demand(&binding.Spec), attributes.IsDryRun())
 }
 
 func (q *quotas) validate(ctx context.Context, key client.ObjectKey, before, wanted corev1.ResourceList, dryRun bool) error {
@@ -117,7 +117,7 @@ func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.Resourc
 	}
 	demands := map[client.ObjectKey]corev1.ResourceList{}
 	for i := range list.Items {
-		demands[client.ObjectKeyFromObject(&list.Items[i])] = demandOf(&list.Items[i].Spec)
+		demands[client.ObjectKeyFromObject(&list.Items[i])] = Demand(&list.Items[i].Spec)
 	}
 	for key, recent := range q.admitted {
 		switch {
@@ -135,21 +135,34 @@ func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.Resourc
 	return used, nil
 }
 
-// demandOf is what a schedule result asks for, over all clusters.
-func demandOf(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
+// Demand is what a binding asks for where it is scheduled, over all clusters. Each
+// cluster of a template with several components runs all of them, unless its
+// target says otherwise.
+func Demand(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
 	demand := corev1.ResourceList{}
-	for _, target := range spec.Clusters {
-		if spec.ReplicaRequirements != nil {
+	for i := range spec.Clusters {
+		target := &spec.Clusters[i]
+		switch {
+		case len(spec.Components) == 0 && spec.ReplicaRequirements != nil:
 			add(demand, spec.ReplicaRequirements.ResourceRequest, target.Replicas)
-		}
-		for _, part := range target.Components {
-			i := slices.IndexFunc(spec.Components, func(c workv1alpha2.Component) bool { return c.Name == part.Name })
-			if i >= 0 && spec.Components[i].ReplicaRequirements != nil {
-				add(demand, spec.Components[i].ReplicaRequirements.ResourceRequest, part.Replicas)
-			}
+		case len(spec.Components) > 0:
+			addComponents(demand, spec.Components, target.Components)
 		}
 	}
 	return demand
+}
+
+// addComponents adds what the components in one cluster ask for.
+func addComponents(demand corev1.ResourceList, components []workv1alpha2.Component, placed []workv1alpha2.TargetComponent) {
+	for i := range components {
+		replicas := components[i].Replicas
+		if at := slices.IndexFunc(placed, func(c workv1alpha2.TargetComponent) bool { return c.Name == components[i].Name }); at >= 0 {
+			replicas = placed[at].Replicas
+		}
+		if need := components[i].ReplicaRequirements; need != nil {
+			add(demand, need.ResourceRequest, replicas)
+		}
+	}
 }
 
 func add(sum, more corev1.ResourceList, times int32) {

@@ -84,4 +84,6 @@ func TestQuotaAdmission(t *testing.T) {
 	parts := `components: [{name: big, replicas: 1, replicaRequirements: {resourceRequest: {cpu: "3"}}}], clusters: [{name: m1, components: [{name: big, replicas: 1}]}]`
 	at = at.Add(time.Minute)
 	try("parts", binding(t, "c", parts), nil, true)
+	try("as many parts as the template says", binding(t, "c", strings.Replace(parts, "{name: m1, components: [{name: big, replicas: 1}]}", "{name: m1}", 1)), nil, true)
+	try("none of the parts here", binding(t, "c", strings.Replace(parts, "big, replicas: 1}]}]", "big}]}]", 1)), nil, false)
 }

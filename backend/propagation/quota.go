@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"muster.dev/muster/backend/apis"
@@ -37,13 +36,15 @@ func quotaTask(quota *policyv1alpha1.FederatedResourceQuota, assignment *policyv
 	}}, nil
 }
 
-// quotaStatus is what the clusters report of their parts. What they use counts
-// for the resources that are bounded overall. An error names a report that cannot
-// be read; the others count.
-func quotaStatus(quota *policyv1alpha1.FederatedResourceQuota, works []workv1alpha1.Work) (policyv1alpha1.FederatedResourceQuotaStatus, error) {
+// quotaStatus is what the clusters report of their parts. What is used overall is
+// what the bindings of the namespace ask for where quotas are enforced, for that is
+// what they are judged by; else, with demand nil, the sum of the reports. It is told
+// for the resources that are bounded overall. An error names a report that cannot be
+// read; the others count.
+func quotaStatus(quota *policyv1alpha1.FederatedResourceQuota, works []workv1alpha1.Work, demand corev1.ResourceList) (policyv1alpha1.FederatedResourceQuotaStatus, error) {
 	status := policyv1alpha1.FederatedResourceQuotaStatus{Overall: quota.Spec.Overall, OverallUsed: corev1.ResourceList{}}
 	for name := range quota.Spec.Overall {
-		status.OverallUsed[name] = resource.Quantity{}
+		status.OverallUsed[name] = demand[name]
 	}
 	var unread error
 	for i := range works {
@@ -60,7 +61,7 @@ func quotaStatus(quota *policyv1alpha1.FederatedResourceQuota, works []workv1alp
 		}
 		status.AggregatedStatus = append(status.AggregatedStatus, policyv1alpha1.ClusterQuotaStatus{ResourceQuotaStatus: used, ClusterName: cluster})
 		for name, amount := range used.Used {
-			if sum, bounded := status.OverallUsed[name]; bounded {
+			if sum, bounded := status.OverallUsed[name]; bounded && demand == nil {
 				sum.Add(amount)
 				status.OverallUsed[name] = sum
 			}

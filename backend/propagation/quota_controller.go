@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,9 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/propagation/work"
 )
 
@@ -32,16 +35,63 @@ type QuotaReconciler struct {
 	writer   work.Writer
 	events   *kube.Announcer
 	troubles *troubles
+	// enforced says that bindings are held to the quotas: what they ask for is then
+	// what is used.
+	enforced bool
 }
 
 // setup starts the reconciler with the manager.
 func (r *QuotaReconciler) setup(m ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(m).Named("federated-resource-quota").
+	b := ctrl.NewControllerManagedBy(m).Named("federated-resource-quota").
 		For(&policyv1alpha1.FederatedResourceQuota{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&workv1alpha1.Work{}, handler.Funcs{CreateFunc: r.onWorkCreated, UpdateFunc: r.onWorkChanged, DeleteFunc: r.onWorkDeleted}).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.assigning), builder.WithPredicates(clusterCreated)).
-		WithOptions(options()).
-		Complete(r)
+		WithOptions(options())
+	if r.enforced {
+		b = b.Watches(&workv1alpha2.ResourceBinding{}, handler.EnqueueRequestsFromMapFunc(r.holding), builder.WithPredicates(demandChanged))
+	}
+	return b.Complete(r)
+}
+
+// demandChanged drops the updates of bindings that ask for as much as before.
+var demandChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*workv1alpha2.ResourceBinding)
+	after, okAfter := e.ObjectNew.(*workv1alpha2.ResourceBinding)
+	return ok && okAfter && before.Generation != after.Generation
+}}
+
+// holding are the quotas of a binding's namespace.
+func (r *QuotaReconciler) holding(ctx context.Context, binding client.Object) []reconcile.Request {
+	var quotas policyv1alpha1.FederatedResourceQuotaList
+	if err := r.hub.List(ctx, &quotas, client.InNamespace(binding.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache is stopping
+	}
+	requests := make([]reconcile.Request, 0, len(quotas.Items))
+	for i := range quotas.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&quotas.Items[i])})
+	}
+	return requests
+}
+
+// demand is what the bindings of a namespace ask for, nil where nobody holds them
+// to it.
+func (r *QuotaReconciler) demand(ctx context.Context, namespace string) (corev1.ResourceList, error) {
+	if !r.enforced {
+		return nil, nil
+	}
+	var bindings workv1alpha2.ResourceBindingList
+	if err := r.hub.List(ctx, &bindings, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list bindings of %s: %w", namespace, err)
+	}
+	demand := corev1.ResourceList{}
+	for i := range bindings.Items {
+		for name, quantity := range policy.Demand(&bindings.Items[i].Spec) {
+			sum := demand[name]
+			sum.Add(quantity)
+			demand[name] = sum
+		}
+	}
+	return demand, nil
 }
 
 // onWorkCreated finds, when the hub starts, Works whose quota went meanwhile.
@@ -163,7 +213,11 @@ func (r *QuotaReconciler) drop(ctx context.Context, known []workv1alpha1.Work, a
 
 // tell writes what the clusters use, if that changed.
 func (r *QuotaReconciler) tell(ctx context.Context, quota *policyv1alpha1.FederatedResourceQuota, known []workv1alpha1.Work) (ctrl.Result, error) {
-	status, err := quotaStatus(quota, known)
+	demand, err := r.demand(ctx, quota.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	status, err := quotaStatus(quota, known, demand)
 	what := ""
 	if err != nil {
 		what = err.Error()

@@ -34,6 +34,8 @@ type Deps struct {
 	// SkippedNamespaces are expressions for the names of namespaces that are
 	// propagated to no member; nil: template.DefaultSkippedNamespaces.
 	SkippedNamespaces []string
+	// QuotasEnforced says that admission holds bindings to FederatedResourceQuotas.
+	QuotasEnforced bool
 }
 
 // SetupWithManager adds the controllers of this package to the manager, and those
@@ -58,7 +60,7 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if d.Templates == nil {
 		return nil
 	}
-	quotas := &QuotaReconciler{hub: hub, writer: work.Writer{Hub: hub, Live: live}, events: kube.NewAnnouncer(m.GetEventRecorder("federated-resource-quota-sync-controller")), troubles: newTroubles()}
+	quotas := &QuotaReconciler{hub: hub, writer: work.Writer{Hub: hub, Live: live}, events: kube.NewAnnouncer(m.GetEventRecorder("federated-resource-quota-sync-controller")), troubles: newTroubles(), enforced: d.QuotasEnforced}
 	if err := quotas.setup(m); err != nil {
 		return fmt.Errorf("set up controller federated-resource-quota: %w", err)
 	}

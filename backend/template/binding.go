@@ -1,6 +1,7 @@
 package template
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
 )
 
 // Scale is what an interpreter says of a template's replicas.
@@ -26,6 +28,32 @@ type Extras struct {
 	// AffinityGroups has the binding carry the groups of the placement's workload
 	// affinity.
 	AffinityGroups bool
+}
+
+// Lookup finds objects of the hub. *Cache is one.
+type Lookup interface {
+	Get(ref Ref) (*unstructured.Unstructured, bool)
+}
+
+// LookUpExtras finds what a policy only names. What it names and is not there is an
+// error that says so: the detector tries again, the preview shows it.
+func LookUpExtras(p PolicyObject, objects Lookup, gates policy.Gates) (Extras, error) {
+	extras := Extras{AffinityGroups: gates.WorkloadAffinity}
+	from := SpecOf(p).SchedulePriority
+	if from == nil || !gates.PriorityBasedScheduling {
+		return extras, nil
+	}
+	class, ok := objects.Get(Ref{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass", Name: from.PriorityClassName})
+	if !ok {
+		return Extras{}, fmt.Errorf("the hub has no PriorityClass %s, which %s names: create it or take it out of spec.schedulePriority", from.PriorityClassName, ClaimOf(p))
+	}
+	value, _, err := unstructured.NestedInt64(class.Object, "value")
+	if err != nil {
+		return Extras{}, fmt.Errorf("read PriorityClass %s: %w", from.PriorityClassName, err)
+	}
+	number := int32(value)
+	extras.Priority = &number
+	return extras, nil
 }
 
 // NewBinding is the binding of a template that a policy claims, as the detector

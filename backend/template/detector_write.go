@@ -78,7 +78,7 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 	if err != nil {
 		return err
 	}
-	extras, err := d.extras(s.policy)
+	extras, err := LookUpExtras(s.policy, d.cache, d.gates)
 	if err != nil {
 		return err
 	}
@@ -195,35 +195,20 @@ func (d *detector) write(ctx context.Context, b, wanted workv1alpha2.Binding, pa
 func (d *detector) scale(ctx context.Context, o *unstructured.Unstructured) (Scale, error) {
 	var s Scale
 	var err error
+	if d.gates.MultiplePodTemplatesScheduling {
+		// Parts stand in for replicas: what both told would count twice.
+		var known bool
+		if s.Components, known, err = d.interpreter.Components(ctx, o); err != nil {
+			return Scale{}, &failed{eventComponentsFailed, err}
+		}
+		if known {
+			return s, nil
+		}
+	}
 	if s.Replicas, s.Need, _, err = d.interpreter.Replicas(ctx, o); err != nil {
 		return Scale{}, &failed{eventReplicasFailed, err}
 	}
-	if d.gates.MultiplePodTemplatesScheduling {
-		if s.Components, _, err = d.interpreter.Components(ctx, o); err != nil {
-			return Scale{}, &failed{eventComponentsFailed, err}
-		}
-	}
 	return s, nil
-}
-
-// extras looks up what a policy only names.
-func (d *detector) extras(p PolicyObject) (Extras, error) {
-	extras := Extras{AffinityGroups: d.gates.WorkloadAffinity}
-	from := SpecOf(p).SchedulePriority
-	if from == nil || !d.gates.PriorityBasedScheduling {
-		return extras, nil
-	}
-	class, ok := d.cache.Get(Ref{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass", Name: from.PriorityClassName})
-	if !ok {
-		return Extras{}, fmt.Errorf("the hub has no PriorityClass %s, which %s names: create it or take it out of spec.schedulePriority", from.PriorityClassName, ClaimOf(p))
-	}
-	value, _, err := unstructured.NestedInt64(class.Object, "value")
-	if err != nil {
-		return Extras{}, fmt.Errorf("read PriorityClass %s: %w", from.PriorityClassName, err)
-	}
-	number := int32(value)
-	extras.Priority = &number
-	return extras, nil
 }
 
 // binding reads a binding, nil if there is none.

@@ -19,6 +19,10 @@ import (
 	"muster.dev/muster/backend/workload/fact"
 )
 
+// reasonMissing is the reason of a failure before scheduling: the policy names what
+// the hub does not have.
+const reasonMissing = "MissingReference"
+
 // reasonInterpreter is the reason of a failure before scheduling: nobody can say
 // how many replicas the object has.
 const reasonInterpreter = "InterpreterError"
@@ -32,6 +36,8 @@ type placing struct {
 	spec     *policyv1alpha1.PropagationSpec
 	snapshot *scheduling.Snapshot
 	waiting  string // an override policy that must exist first and does not
+	extras   template.Extras
+	missing  error // what the draft names and the hub does not have
 	// byNamespace are the policies of a namespace with the draft in its place.
 	byNamespace map[string]propagationPolicies
 }
@@ -50,6 +56,7 @@ func (s *Previewer) newPlacing(ctx context.Context, p draft.Policy) (*placing, e
 	if err != nil {
 		return nil, err
 	}
+	placing.extras, placing.missing = template.LookUpExtras(p.Object, s.Objects, s.Gates)
 	for _, name := range placing.spec.DependentOverrides {
 		if !dependencyExists(overrides.Cluster, overrides.Namespaced, p.Ref, name) {
 			placing.waiting = name
@@ -123,6 +130,10 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 	}
 	if present != nil && !belongsTo(present, object) {
 		present = nil
+	}
+	if p.missing != nil {
+		item.Failure = &Failure{Reason: reasonMissing, Message: p.missing.Error()}
+		return item, nil
 	}
 	next, err := p.next(ctx, object, present)
 	if err != nil {
@@ -233,7 +244,7 @@ func (p *placing) next(ctx context.Context, object *unstructured.Unstructured, p
 	if err != nil {
 		return nil, fmt.Errorf("count replicas of %s: %w", object.GetName(), err)
 	}
-	fresh := template.NewBinding(object, p.draft.Object, scale, template.Extras{AffinityGroups: p.service.Gates.WorkloadAffinity})
+	fresh := template.NewBinding(object, p.draft.Object, scale, p.extras)
 	if present == nil {
 		return fresh, nil
 	}
@@ -266,12 +277,13 @@ func belongsTo(binding workv1alpha2.Binding, object *unstructured.Unstructured) 
 func scaleOf(ctx context.Context, interpreter *interpret.Interpreter, object *unstructured.Unstructured, gates policy.Gates) (template.Scale, error) {
 	var scale template.Scale
 	var err error
-	if scale.Replicas, scale.Need, _, err = interpreter.Replicas(ctx, object); err != nil {
-		return scale, err
-	}
 	if gates.MultiplePodTemplatesScheduling {
-		scale.Components, _, err = interpreter.Components(ctx, object)
+		var known bool
+		if scale.Components, known, err = interpreter.Components(ctx, object); err != nil || known {
+			return scale, err
+		}
 	}
+	scale.Replicas, scale.Need, _, err = interpreter.Replicas(ctx, object)
 	return scale, err
 }
 

@@ -134,6 +134,12 @@ func TestClaims(t *testing.T) {
 			want: []string{"free true preview.takes: failure NoClusterFit"}},
 		"not wanted anywhere any more": {draft: pp + "metadata: {name: holder, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: held}], placement: {clusterAffinity: {clusterNames: [m9]}}}\n",
 			want: []string{"held true preview.holds: left m1 failure NoClusterFit"}},
+		"a priority class that is not there": {draft: pp + "metadata: {name: new, namespace: shop}\nspec: {schedulePriority: {priorityClassSource: KubePriorityClass, priorityClassName: urgent}, resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: free}]}\n",
+			want: []string{"free true preview.takes: failure MissingReference"}},
+		"a priority class": {
+			world: "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nvalue: 7\n",
+			draft: pp + "metadata: {name: new, namespace: shop}\nspec: {schedulePriority: {priorityClassSource: KubePriorityClass, priorityClassName: urgent}, resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: free}]}\n",
+			want:  []string{"free true preview.takes: new m1=2 new m2=2"}},
 		"without replicas": {draft: pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]}\n",
 			want: []string{"settings true preview.takes: new m1 new m2"}},
 		"matches nothing": {draft: pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: StatefulSet}]}\n", want: []string{}},
