@@ -112,15 +112,19 @@ func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alp
 	suspended := ptr.Deref(work.Spec.SuspendDispatching, false)
 	var failed []error
 	var troubled troubles
+	var repaired []string
 	for i := range work.Spec.Workload.Manifests {
 		desired, err := wanted(work, i)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		observed, err := a.applyManifest(ctx, work, desired, suspended)
+		observed, drifted, err := a.applyManifest(ctx, work, desired, suspended)
 		if err != nil {
 			failed = append(failed, err)
+		}
+		if drifted {
+			repaired = append(repaired, title(desired))
 		}
 		if observed != nil && managed(observed) {
 			status.ManifestStatuses = append(status.ManifestStatuses, a.interpret(ctx, work, observed, identifier(desired, i), &troubled))
@@ -129,6 +133,7 @@ func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alp
 	err := errors.Join(failed...)
 	a.setConditions(&status, work, suspended, err)
 	a.setDegraded(&status, work, troubled)
+	a.setDrifted(&status, work, repaired)
 	return status, errors.Join(err, troubled.join())
 }
 
@@ -165,11 +170,12 @@ func brief(err error) string {
 }
 
 // applyManifest applies one object, or only reads it. It returns the object as
-// the member has it, nil if it has none or it is unknown.
-func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, desired *unstructured.Unstructured, readOnly bool) (*unstructured.Unstructured, error) {
+// the member has it, nil if it has none or it is unknown, and whether it had to be
+// set back to what was applied before.
+func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, desired *unstructured.Unstructured, readOnly bool) (*unstructured.Unstructured, bool, error) {
 	mapping, err := a.mapper.mapping(desired.GroupVersionKind())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", title(desired), err)
+		return nil, false, fmt.Errorf("%s: %w", title(desired), err)
 	}
 	key := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
 	a.use(mapping.Resource, desired.GroupVersionKind(), key)
@@ -184,10 +190,10 @@ func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, de
 	}
 	if readOnly {
 		observed, err := target.read(ctx, false)
-		return observed, describe(desired, err)
+		return observed, false, describe(desired, err)
 	}
 	observed, err := target.apply(ctx)
-	return observed, describe(desired, err)
+	return observed, target.drifted, describe(desired, err)
 }
 
 func describe(o *unstructured.Unstructured, err error) error {
@@ -204,6 +210,7 @@ type target struct {
 	api      dynamic.ResourceInterface
 	desired  *unstructured.Unstructured
 	work     types.NamespacedName
+	drifted  bool // it was as it should be before, and had to be written again
 }
 
 // attempts bounds how often one apply starts over because the watch was behind
@@ -242,6 +249,7 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 			written, err = t.api.Update(ctx, merged, metav1.UpdateOptions{})
 		}
 		if err == nil {
+			t.drifted = last.desired == hash(t.desired)
 			t.remember(key, written)
 			return written, nil
 		}

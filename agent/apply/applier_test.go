@@ -124,8 +124,29 @@ func TestApplyCreatesUpdatesAndSkips(t *testing.T) {
 	drifted := m.Get("Deployment", "default", "web")
 	_ = unstructured.SetNestedField(drifted.Object, int64(1), "spec", "replicas")
 	m.Put(drifted)
-	mustApply(t, a, w)
+	w.Status = mustApply(t, a, w)
 	expectWrites(t, m, "PUT /apis/apps/v1/namespaces/default/deployments/web")
+	told := meta.FindStatusCondition(w.Status.Conditions, "Drifted")
+	if told == nil || told.Status != metav1.ConditionFalse || told.Reason != "DriftRepaired" || told.ObservedGeneration != 2 ||
+		!strings.Contains(told.Message, "Deployment default/web was changed") || told.LastTransitionTime.IsZero() {
+		t.Errorf("drift is told as %+v", told)
+	}
+	m.Put(drifted) // a fight is told once a minute
+	if status := mustApply(t, a, w); !cmp.Equal(meta.FindStatusCondition(status.Conditions, "Drifted"), told) {
+		t.Errorf("drift is told again: %+v", status.Conditions)
+	}
+	expectWrites(t, m, "PUT /apis/apps/v1/namespaces/default/deployments/web")
+	past := metav1.NewTime(told.LastTransitionTime.Add(-time.Hour))
+	told.LastTransitionTime = past
+	m.Put(drifted)
+	if again := meta.FindStatusCondition(mustApply(t, a, w).Conditions, "Drifted"); again == nil || again.LastTransitionTime.Equal(&past) {
+		t.Errorf("later drift is not told: %+v", again)
+	}
+	expectWrites(t, m, "PUT /apis/apps/v1/namespaces/default/deployments/web")
+	w.Generation = 3
+	if status := mustApply(t, a, w); meta.FindStatusCondition(status.Conditions, "Drifted") != nil {
+		t.Errorf("drift outlives the Work's change: %+v", status.Conditions)
+	}
 	if n, _, _ := unstructured.NestedInt64(m.Get("Deployment", "default", "web").Object, "spec", "replicas"); n != 5 {
 		t.Errorf("%d replicas after the drift was mended", n)
 	}

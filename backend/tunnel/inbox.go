@@ -214,7 +214,7 @@ func (l *Link) release(ctx context.Context, work *workv1alpha1.Work) error {
 }
 
 // told are the conditions of a Work that its agent sets.
-var told = []string{workv1alpha1.WorkApplied, workv1alpha1.WorkDispatching, workv1alpha1.WorkDegraded}
+var told = []string{workv1alpha1.WorkApplied, workv1alpha1.WorkDispatching, workv1alpha1.WorkDegraded, workv1alpha1.WorkDrifted}
 
 // mergeStatus returns a Work's status after an ack: the agent's conditions and
 // its manifest statuses. Times are the hub's.
@@ -225,7 +225,13 @@ func mergeStatus(work *workv1alpha1.Work, ack *agentapi.Ack, now metav1.Time) wo
 			continue
 		}
 		c.LastTransitionTime = now
+		if known := meta.FindStatusCondition(next.Conditions, c.Type); c.Type == workv1alpha1.WorkDrifted && known != nil && known.Message != c.Message {
+			*known = c // it does not turn; its time is that of the last drift
+		}
 		meta.SetStatusCondition(&next.Conditions, c)
+	}
+	if drifted := meta.FindStatusCondition(next.Conditions, workv1alpha1.WorkDrifted); drifted != nil && drifted.ObservedGeneration != work.Generation {
+		meta.RemoveStatusCondition(&next.Conditions, workv1alpha1.WorkDrifted) // of what the Work was before
 	}
 	next.ManifestStatuses = ack.ManifestStatuses
 	return *next

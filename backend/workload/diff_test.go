@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/workload"
 	"muster.dev/muster/backend/workload/fact"
@@ -95,9 +96,20 @@ func TestEffect(t *testing.T) {
 		t.Errorf("the override is in effect in member1 alone: %+v", got.Items)
 	}
 
+	editWork(f.World, "member2", func(work *workv1alpha1.Work) {
+		work.Status.Conditions = append(work.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionFalse,
+			ObservedGeneration: work.Generation, LastTransitionTime: metav1.Unix(1700000000, 0)})
+	})
+	eventually(t, "drift is shown", func() bool {
+		got = get[workload.EffectPage](t, f, "/policies/propagationpolicies/default/nginx-propagation/effect")
+		clusters := got.Items.Items[0].Clusters
+		return cmp.Equal(workload.EffectCounts{Applied: 2, Drifted: 1}, got.Counts) && clusters[0].DriftedAt == nil &&
+			clusters[1].DriftedAt != nil && clusters[1].DriftedAt.Unix() == 1700000000
+	})
+
 	f.YAML(`{apiVersion: policy.karmada.io/v1alpha1, kind: ClusterOverridePolicy, metadata: {name: fresh}, spec: {overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {x: y}}]}}]}}`)
 	got = get[workload.EffectPage](t, f, "/policies/clusteroverridepolicies/-/fresh/effect")
-	if diff := cmp.Diff(workload.EffectCounts{Pending: 2}, got.Counts); diff != "" {
+	if diff := cmp.Diff(workload.EffectCounts{Pending: 2, Drifted: 1}, got.Counts); diff != "" {
 		t.Errorf("no Work was made with it yet (-want +got):\n%s", diff)
 	}
 }

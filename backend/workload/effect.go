@@ -36,10 +36,16 @@ type EffectCounts struct {
 	Failed    int `json:"failed"`
 	Pending   int `json:"pending"`
 	Suspended int `json:"suspended"`
+	// Drifted counts where an object was changed in the cluster and set back since
+	// it was sent last. They count as applied, too.
+	Drifted int `json:"drifted"`
 }
 
-func (c *EffectCounts) add(state Effected) {
-	switch state {
+func (c *EffectCounts) add(cluster *EffectCluster) {
+	if cluster.DriftedAt != nil {
+		c.Drifted++
+	}
+	switch cluster.State {
 	case EffectApplied:
 		c.Applied++
 	case EffectFailed:
@@ -57,6 +63,21 @@ type EffectCluster struct {
 	State   Effected `json:"state" enums:"applied,failed,pending,suspended"`
 	Message string   `json:"message,omitempty" validate:"optional"`
 	Health  string   `json:"health" enums:"Healthy,Unhealthy,Unknown"`
+	// DriftedAt is when the object was last found changed in the cluster and set
+	// back, since it was sent last.
+	DriftedAt *time.Time `json:"driftedAt,omitempty" validate:"optional"`
+}
+
+// driftIn is when drift was last found in what a Work sent.
+func driftIn(work *workv1alpha1.Work) *time.Time {
+	if work == nil {
+		return nil
+	}
+	drifted := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDrifted)
+	if drifted == nil || drifted.ObservedGeneration != work.Generation {
+		return nil
+	}
+	return &drifted.LastTransitionTime.Time
 }
 
 // EffectItem is one object that a policy is in effect for.
@@ -116,8 +137,8 @@ func (q EffectQuery) cut(items []EffectItem) Effect {
 	slices.SortFunc(items, func(a, b EffectItem) int { return cmp.Compare(a.ID, b.ID) })
 	page := Effect{Matched: len(items), Items: []EffectItem{}}
 	for i := range items {
-		for _, cluster := range items[i].Clusters {
-			page.Counts.add(cluster.State)
+		for c := range items[i].Clusters {
+			page.Counts.add(&items[i].Clusters[c])
 		}
 		if items[i].ID <= q.After && q.After != "" {
 			continue
@@ -143,7 +164,7 @@ func (s *Service) propagated(ref fact.PolicyRef) []EffectItem {
 		item := itemOf(&row)
 		for i := range row.Clusters {
 			cluster := &row.Clusters[i]
-			item.Clusters = append(item.Clusters, EffectCluster{Name: cluster.Name, State: effectOf(cluster.State), Message: cluster.Message, Health: cluster.Health})
+			item.Clusters = append(item.Clusters, effectIn(cluster, seen.works[cluster.Name]))
 		}
 		if seen.binding != nil {
 			item.Since = sinceOf(seen.binding)
@@ -151,6 +172,10 @@ func (s *Service) propagated(ref fact.PolicyRef) []EffectItem {
 		items = append(items, item)
 	}
 	return items
+}
+
+func effectIn(placed *PlacedCluster, work *workv1alpha1.Work) EffectCluster {
+	return EffectCluster{Name: placed.Name, State: effectOf(placed.State), Message: placed.Message, Health: placed.Health, DriftedAt: driftIn(work)}
 }
 
 func effectOf(state Placed) Effected {
@@ -212,7 +237,7 @@ func (s *Service) overridden(ref fact.PolicyRef, spec *policyv1alpha1.OverrideSp
 // overriddenIn tells whether a cluster has what an override policy makes of an
 // object, as its Work says.
 func overriddenIn(ref fact.PolicyRef, placed *PlacedCluster, work *workv1alpha1.Work) (EffectCluster, *time.Time) {
-	shown := EffectCluster{Name: placed.Name, State: effectOf(placed.State), Message: placed.Message, Health: placed.Health}
+	shown := effectIn(placed, work)
 	if work == nil || !recorded(work, ref) {
 		shown.State = EffectPending
 		return shown, nil

@@ -12,6 +12,9 @@ const (
 	WorkAvailable = "Available"
 	// WorkDegraded says that status or health of an object cannot be told, and why. Without such trouble it is absent.
 	WorkDegraded = "Degraded"
+	// WorkDrifted tells of an object that somebody changed in the cluster and that was set back: it is False, and its
+	// time is that of the last drift. Without drift since the Work changed it is absent.
+	WorkDrifted = "Drifted"
 )
 
 // Reasons of the conditions of a Work.
@@ -30,6 +33,8 @@ const (
 	ReasonInterpretHealthFailed = "InterpretHealthFailed"
 	// ReasonInterpreted goes with Degraded False.
 	ReasonInterpreted = "Interpreted"
+	// ReasonDriftRepaired goes with Drifted False.
+	ReasonDriftRepaired = "DriftRepaired"
 )
 
 // Labels and annotations of Works and of their manifests (contract sections 3.3 and 3.4).

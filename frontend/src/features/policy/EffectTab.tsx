@@ -49,6 +49,7 @@ export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
         {effectStates.filter((state) => state === 'applied' || (first.counts[state] ?? 0) > 0).map((state) => (
           <StateMark key={state} tone={effectTones[state]} plain>{words.effectCount(count(language, first.counts[state] ?? 0), words.effectStates[state])}</StateMark>
         ))}
+        {first.counts.drifted > 0 && <StateMark tone="warn" plain>{words.effectDrifted(count(language, first.counts.drifted))}</StateMark>}
       </p>
       <Rows caption={words.tabs.effect} columns={columns} rows={items} rowKey={keyOf} note={reasonsOf} />
       <More shown={items.length} total={first.items.total} hasMore={query.hasNextPage} loading={query.isFetchingNextPage} onMore={() => void query.fetchNextPage()} />
@@ -65,6 +66,7 @@ function Clusters({ item }: { item: EffectItem }) {
         <StateMark key={cluster.name} tone={toneOf(cluster)} plain>
           <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link>
           <span className="dim"> {words.effectStates[cluster.state]}{cluster.state === 'applied' && cluster.health === 'Unhealthy' ? `, ${words.unhealthy}` : ''}</span>
+          {cluster.driftedAt && <span className="dim" title={words.driftHint}>, {words.drifted} <Age at={cluster.driftedAt} ago /></span>}
         </StateMark>
       ))}
       {clusters.length > shown && <span className="dim">{words.moreClusters(clusters.length - shown)}</span>}
