@@ -90,8 +90,8 @@ func below(parent, path string) (string, bool) {
 
 // refusal says why a package may not import another of this module; empty: it may.
 func refusal(from, to string) string {
-	if slices.ContainsFunc(embeds, func(e string) bool { return to == e }) && from != "backend/app" {
-		return "only app imports the packages that carry files"
+	if slices.ContainsFunc(embeds, func(e string) bool { return to == e }) && from != "backend/app" && from != "agent/cmd/muster-agent" {
+		return "only app and the agent's command import the packages that carry files"
 	}
 	target, toBackend := below("backend", to)
 	switch source, ok := below("backend", from); {

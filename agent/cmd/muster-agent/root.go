@@ -24,7 +24,7 @@ func rootCommand() *cobra.Command {
 		Use: "muster-agent", Short: "Join a cluster to a Muster hub and serve it from within",
 		SilenceUsage: true, SilenceErrors: true, Version: agent.Version,
 	}
-	root.AddCommand(registerCommand(), unregisterCommand(), runCommand(), versionCommand())
+	root.AddCommand(registerCommand(), unregisterCommand(), runCommand(), registrationCommand(), workCommand(), klusterletCommand(), versionCommand())
 	return root
 }
 
