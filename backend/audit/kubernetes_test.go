@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/apis"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/database/databasetest"
@@ -41,6 +42,9 @@ func newChain(t *testing.T, service *audit.Service, reached func(*http.Request))
 	})
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached(r)
+		if name := r.Header.Get("Made"); name != "" { // as admission does with generateName
+			kubeaudit.AddAuditAnnotation(r.Context(), apis.AuditNameAnnotation, name)
+		}
 		if as := r.Header.Get("As"); as != "" {
 			kubeaudit.LogImpersonatedUser(r.Context(), &user.DefaultInfo{Name: as}, "")
 		}
@@ -118,6 +122,7 @@ func TestHubAPI(t *testing.T) {
 			{"PUT", clusters + "/edge-7", map[string]string{"User": "ann", "Status": "504"}},
 			{"PUT", clusters + "/edge-7", map[string]string{"User": "ann", "Status": "418"}},
 			{"PUT", clusters + "/edge-7", map[string]string{"User": "system:apiserver/system:authenticated"}},
+			{"POST", clusters, map[string]string{"User": "ann", "Made": "edge-x7z"}},
 		} {
 			one.send(t, server)
 		}
@@ -130,6 +135,7 @@ func TestHubAPI(t *testing.T) {
 		}
 		type d = map[string]string
 		want := []audit.Entry{
+			entry("create", "Cluster", "edge-x7z", "ann", audit.OK, "", d{}),
 			entry("update", "Cluster", "edge-7", "system:apiserver", audit.OK, "", d{}),
 			entry("update", "Cluster", "edge-7", "ann", audit.Unknown, "panic", d{}),
 			entry("update", "Cluster", "edge-7", "ann", audit.Unknown, "504", d{}),
@@ -143,7 +149,7 @@ func TestHubAPI(t *testing.T) {
 			entry("patch", "Work", "w", "ann", audit.Failed, "409", d{}),
 			entry("delete", "Cluster", "edge-7", "ann", audit.OK, "", d{"dryRun": "All"}),
 		}
-		want[9].Namespace, want[10].Namespace = "kube-system", "karmada-es-edge-7"
+		want[10].Namespace, want[11].Namespace = "kube-system", "karmada-es-edge-7"
 		got := list(t, service, audit.Filter{})
 		for i := range got {
 			got[i].RequestID = ""

@@ -60,7 +60,8 @@ func wasAccepted(cluster *ocmv1.ManagedCluster) bool {
 // mayAcceptItself tells that a rule may accept a cluster: the hub did not do so
 // before, and nobody has decided about it yet.
 func mayAcceptItself(cluster *ocmv1.ManagedCluster) bool {
-	return !cluster.Spec.HubAcceptsClient && cluster.Annotations[ocmv1.AutomaticallyAcceptedAnnotation] == "" && !wasAccepted(cluster)
+	return !cluster.Spec.HubAcceptsClient && cluster.Annotations[ocmv1.AutomaticallyAcceptedAnnotation] == "" &&
+		cluster.Annotations[AnnotationDeniedAt] == "" && !wasAccepted(cluster)
 }
 
 // acceptItself writes a rule's decision into a cluster.

@@ -108,6 +108,9 @@ func (r *ApprovalReconciler) judge(ctx context.Context, asked Request) (rule, re
 	if err != nil {
 		return "", "", err
 	}
+	if cluster.Annotations[AnnotationDeniedAt] != "" {
+		return "", "a person refused the cluster", nil
+	}
 	rule, ok := r.rules.Match(asked, labels)
 	if ok && takesOver(cluster, asked.Requester.Username) {
 		return "", "the cluster has joined already and was introduced by somebody else; a person decides who gets its identity", nil
@@ -163,7 +166,7 @@ func (r *ApprovalReconciler) labelsOf(ctx context.Context, username string) (map
 }
 
 func (r *ApprovalReconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked Request, rule string) error {
-	verb, message := "approve", "The rule "+rule+" lets this agent in."
+	verb, message := "approve", ruleApproves+rule+ruleApprovesEnd
 	detail := map[string]string{"cluster": asked.Cluster, "agent": asked.Agent, "requester": asked.Requester.Username, "fingerprint": asked.Fingerprint}
 	if asked.Renewal {
 		verb, message = "renew", "The agent renews its own certificate."

@@ -150,7 +150,11 @@ func (s *Service) decide(ctx context.Context, cluster, name string, kind certifi
 // Accept accepts a cluster. Operators may. It is independent of Approve.
 func (s *Service) Accept(ctx context.Context, cluster string) error {
 	return s.Audit.Do(ctx, s.action("accept", cluster, nil), func(ctx context.Context) error {
-		return s.patch(ctx, cluster, true, map[string]any{AnnotationDeniedAt: nil, AnnotationDeniedBy: nil, AnnotationDeniedReason: nil})
+		actor, _ := access.ActorFrom(ctx)
+		return s.patch(ctx, cluster, true, map[string]any{
+			AnnotationAcceptedBy: actor.Name, AnnotationRule: nil,
+			AnnotationDeniedAt: nil, AnnotationDeniedBy: nil, AnnotationDeniedReason: nil,
+		})
 	})
 }
 
@@ -212,6 +216,7 @@ func (s *Service) Deny(ctx context.Context, cluster, reason string) error {
 				why = nil
 			}
 			return s.patch(ctx, cluster, false, map[string]any{
+				AnnotationAcceptedBy: nil, AnnotationRule: nil,
 				AnnotationDeniedAt: s.Now().UTC().Format(time.RFC3339), AnnotationDeniedBy: actor.Name, AnnotationDeniedReason: why,
 			})
 		})

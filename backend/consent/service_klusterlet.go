@@ -85,12 +85,14 @@ func klusterlet(asked Onboarding, kubeconfig string) (manifest, steps string, er
 // agentCommand runs both of our agents in one process, against the cluster of a
 // kubeconfig. The token is in a file and in no process list.
 func agentCommand(asked Onboarding, kubeconfig string) string {
-	words := []string{"muster-agent", "klusterlet", "--spoke-cluster-name", asked.ClusterName, "--bootstrap-kubeconfig", bootstrapFile}
+	words := []string{"muster-agent", "klusterlet", "--bootstrap-kubeconfig", bootstrapFile, "--cluster-name", asked.ClusterName}
+	if asked.Mode == ModeHosted { // what the agents are is kept here, not in the cluster
+		words = append(words, "--member-kubeconfig", managedKubeconfig, "--identity-dir", asked.ClusterName+"-identity")
+	} else {
+		words = append(words, "--member-kubeconfig", `"${KUBECONFIG:-$HOME/.kube/config}"`)
+	}
 	if asked.ServerURL != "" {
 		words = append(words, "--spoke-external-server-urls", asked.ServerURL)
-	}
-	if asked.Mode == ModeHosted {
-		words = append(words, "--spoke-kubeconfig", managedKubeconfig)
 	}
 	return "(umask 077 && cat > " + bootstrapFile + ") <<'END'\n" + kubeconfig + "END\n" + fold(words)
 }

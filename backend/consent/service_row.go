@@ -38,15 +38,20 @@ const (
 	NextNone        = "none"        // nothing
 )
 
-// What the dashboard writes into the conditions of requests.
+// What a rule of the hub, and what the dashboard, writes into the conditions of
+// requests.
 const (
+	ruleApproves    = "The rule "
+	ruleApprovesEnd = " lets this agent in."
 	reasonDecided   = "MusterDashboard"
 	decidedByPrefix = "Decided in the dashboard by "
 )
 
-// Annotations that tell of a refusal: a cluster that was never accepted shows it
-// nowhere else.
+// Annotations that tell of a decision. A refusal of a cluster that was never
+// accepted shows nowhere else.
 const (
+	// AnnotationAcceptedBy is who accepted the cluster in the dashboard.
+	AnnotationAcceptedBy = "muster.dev/accepted-by"
 	// AnnotationDeniedAt is when, in RFC 3339.
 	AnnotationDeniedAt = "muster.dev/denied-at"
 	// AnnotationDeniedBy is who.
@@ -62,6 +67,8 @@ type WaitingRow struct {
 	Exists   bool `json:"exists"`
 	Accepted bool `json:"accepted"`
 	Denied   bool `json:"denied"`
+	// AcceptedBy is the person of the dashboard, or the rule, if it was one of them.
+	AcceptedBy string `json:"acceptedBy,omitempty" validate:"optional"`
 	// DeniedBy and DeniedReason are known of a refusal in the dashboard.
 	DeniedBy     string `json:"deniedBy,omitempty" validate:"optional"`
 	DeniedReason string `json:"deniedReason,omitempty" validate:"optional"`
@@ -107,7 +114,9 @@ type CSRRow struct {
 	// Renewal: the agent asks as itself, with a certificate that it has.
 	Renewal bool `json:"renewal"`
 	// Problem is why the request is not what it should be.
-	Problem   string     `json:"problem,omitempty" validate:"optional"`
+	Problem string `json:"problem,omitempty" validate:"optional"`
+	// Held is why the hub did not approve it by itself although a rule would have.
+	Held      string     `json:"held,omitempty" validate:"optional"`
 	DecidedBy string     `json:"decidedBy,omitempty" validate:"optional"`
 	DecidedAt *time.Time `json:"decidedAt,omitempty" validate:"optional"`
 }
@@ -122,7 +131,7 @@ func requestRow(csr *certificatesv1.CertificateSigningRequest) (CSRRow, bool) {
 		Name: csr.Name, Cluster: asked.Cluster, Agent: asked.Agent, State: CertificatePending,
 		Requester: csr.Spec.Username, Groups: append([]string{}, csr.Spec.Groups...), Fingerprint: asked.Fingerprint,
 		CreatedAt: csr.CreationTimestamp.UTC(), ExpirationSeconds: csr.Spec.ExpirationSeconds, Renewal: asked.Renewal, Problem: asked.Problem,
-		Address: csr.Annotations[AnnotationAddress], UserAgent: csr.Annotations[AnnotationUserAgent],
+		Address: csr.Annotations[AnnotationAddress], UserAgent: csr.Annotations[AnnotationUserAgent], Held: csr.Annotations[AnnotationWaiting],
 	}
 	for _, condition := range csr.Status.Conditions {
 		switch condition.Type {
@@ -156,6 +165,9 @@ func (r *CSRRow) decidedBy(condition *certificatesv1.CertificateSigningRequestCo
 	r.DecidedAt, r.DecidedBy = &at, condition.Reason
 	if person, ok := strings.CutPrefix(condition.Message, decidedByPrefix); ok && condition.Reason == reasonDecided {
 		r.DecidedBy = person
+	}
+	if rule, ok := strings.CutPrefix(condition.Message, ruleApproves); ok && condition.Reason == reasonApproved {
+		r.DecidedBy = "rule " + strings.TrimSuffix(rule, ruleApprovesEnd)
 	}
 }
 
@@ -208,14 +220,11 @@ func compose(name string, cluster *ocmv1.ManagedCluster, requests []CSRRow) comp
 		if r.State == CertificatePending {
 			left, pending = left || !r.Superseded, pending || !r.Superseded && r.Problem == ""
 		}
-		if !r.proper() {
-			continue
-		}
-		if row.Certificate == CertificateNone {
-			row.Certificate = r.State
-		}
-		if r.DecidedAt != nil {
+		if r.DecidedAt != nil && !r.Renewal {
 			later(*r.DecidedAt)
+		}
+		if r.proper() && row.Certificate == CertificateNone {
+			row.Certificate = r.State
 		}
 	}
 	if cluster != nil {
@@ -249,6 +258,11 @@ func (row *WaitingRow) describe(cluster *ocmv1.ManagedCluster) (decided time.Tim
 		row.Available = string(available.Status)
 	}
 	consent := meta.FindStatusCondition(conditions, ocmv1.ConditionHubAccepted)
+	if rule := cluster.Annotations[AnnotationRule]; row.Accepted && rule != "" {
+		row.AcceptedBy = "rule " + rule
+	} else if row.Accepted {
+		row.AcceptedBy = cluster.Annotations[AnnotationAcceptedBy]
+	}
 	switch {
 	case row.Accepted && consent != nil && consent.Reason == ocmv1.ReasonAccepted:
 		return consent.LastTransitionTime.UTC()
