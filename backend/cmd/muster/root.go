@@ -25,6 +25,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(), newInitCommand(), newKubeconfigCommand(), newDemoCommand(),
 		newJoinCommand(), newUnjoinCommand(), newTokenCommand(), newInterpretCommand(), newPromoteCommand(),
+		newOperatorCommand(),
 	)
 	return root
 }

@@ -3,6 +3,7 @@ package clustermanager
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ const (
 	DataClaim = "muster-data"
 
 	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+	dashboardPort     = 8443
 	// severalReplicas run where the cluster itself is made to survive the loss of a node.
 	severalReplicas = 3
 )
@@ -97,6 +99,7 @@ func (r *Reconciler) applyDeployments(ctx context.Context, s *scope) error {
 func (p plan) deployments(stored storage, replicas int32, agentImage string) []*appsv1.Deployment {
 	hub := p.workload(p.hubDeployment(), hubApp, hubAccount, p.image)
 	hub.Container = "hub-registration-controller"
+	hub.Ports = []corev1.ContainerPort{{Name: "dashboard", ContainerPort: dashboardPort, Protocol: corev1.ProtocolTCP}}
 	hub.Replicas, hub.Args = replicas, p.hubArgs(stored, agentImage)
 	data := component.ScratchMount("data", dataDir, "")
 	if stored.claim {
@@ -157,7 +160,7 @@ func (p plan) connectionArgs(port int32) []string {
 }
 
 func (p plan) hubArgs(stored storage, agentImage string) []string {
-	args := append(p.connectionArgs(hubProbePort), "--data-dir="+dataDir)
+	args := append(p.connectionArgs(hubProbePort), "--data-dir="+dataDir, "--dashboard-listen=0.0.0.0:"+strconv.Itoa(dashboardPort))
 	if agentImage != "" {
 		args = append(args, "--agent-image="+agentImage)
 	}
@@ -172,7 +175,7 @@ func (p plan) hubArgs(stored storage, agentImage string) []string {
 
 func (p plan) webhookArgs(w webhook) []string {
 	return append(p.connectionArgs(w.bind.Port), "--webhooks-only",
-		"--webhook-cert="+servingDir+"/"+corev1.TLSCertKey, "--webhook-key="+servingDir+"/"+corev1.TLSPrivateKeyKey)
+		"--webhook-tls-cert="+servingDir+"/"+corev1.TLSCertKey, "--webhook-tls-key="+servingDir+"/"+corev1.TLSPrivateKeyKey)
 }
 
 // namespaceObject is what holds the components.

@@ -59,7 +59,9 @@ func (p plan) accounts() []string {
 	return slices.Compact([]string{p.registrationAccount(), p.workAccount()})
 }
 
-func (p plan) labels() map[string]string { return map[string]string{ocmoperatorv1.CreatedByKlusterletLabel: p.name} }
+func (p plan) labels() map[string]string {
+	return map[string]string{ocmoperatorv1.CreatedByKlusterletLabel: p.name}
+}
 
 // deployments are the names of what runs: registration and work agent, or twice the one that is both.
 func (p plan) deployments() (registration, work string) {
