@@ -40,11 +40,12 @@ type App struct {
 	access *access.Service
 
 	// What the control plane asks before there is a control plane to answer from.
-	authorizer *identity.Authorizer
-	admission  *identity.Admission
-	policies   *policy.Admission
-	hub        atomic.Pointer[hub]
-	dialect    *dialect // of a hub on an existing API
+	authorizer  *identity.Authorizer
+	admission   *identity.Admission
+	policies    *policy.Admission
+	hub         atomic.Pointer[hub]
+	dialect     *dialect     // of Open Cluster Management
+	confinement *confinement // of its agents, on the plane in this process
 
 	first         firstRun
 	dashboardPort string
@@ -60,7 +61,7 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 	}
 	a := &App{
 		config: config, live: newLive(), serving: make(chan struct{}),
-		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(), dialect: newDialect(),
+		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(), dialect: newDialect(), confinement: newConfinement(),
 	}
 	if err := config.prepareDataDir(); err != nil {
 		return nil, err

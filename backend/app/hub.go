@@ -131,7 +131,11 @@ func (a *App) newHub() (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.parts = []part{manager, h.workloads, h.policies, h.tokens, h.registrations, h.enrolment, h.clusters, h.link, a.access, a.live}
+	managed, err := a.newManaged(manager)
+	if err != nil {
+		return nil, err
+	}
+	h.parts = []part{manager, managed.book, h.workloads, h.policies, h.tokens, h.registrations, h.enrolment, h.clusters, h.link, a.access, a.live}
 	return h, nil
 }
 

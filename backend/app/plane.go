@@ -16,7 +16,7 @@ import (
 
 // planeOptions hang what the domains decide into the API server.
 func (a *App) planeOptions() controlplane.Options {
-	return controlplane.Options{
+	options := controlplane.Options{
 		DataDir:     a.config.DataDir,
 		Listen:      a.config.Listen,
 		Advertise:   a.config.Advertise,
@@ -30,6 +30,8 @@ func (a *App) planeOptions() controlplane.Options {
 		Middleware:  a.observe,
 		Proxy:       a.proxy,
 	}
+	a.addManaged(&options)
+	return options
 }
 
 // observe sees what agents do before any controller could: what of it belongs to

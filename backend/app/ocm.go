@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/backend/consent"
+	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/managedcluster"
+	"muster.dev/muster/backend/placement"
+)
+
+// confinement is what the embedded plane does to the agents of Open Cluster
+// Management beyond what any plane does.
+type confinement struct {
+	authorizer *consent.Authorizer
+	watches    *consent.Watches
+}
+
+func newConfinement() *confinement {
+	return &confinement{authorizer: consent.NewAuthorizer(), watches: consent.NewWatches()}
+}
+
+// addManaged hangs the Open Cluster Management dialect into the embedded plane.
+func (a *App) addManaged(options *controlplane.Options) {
+	options.Authorizers = append(options.Authorizers, a.confinement.authorizer)
+	options.Admission = append(options.Admission, a.dialect.admission()...)
+	observe := options.Middleware
+	options.Middleware = func(next http.Handler) http.Handler { return observe(a.confinement.watches.Middleware(next)) }
+	options.Bootstrap = a.bootstrapManaged
+}
+
+// bootstrapManaged writes what agents expect to find, before the plane is ready.
+func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
+	hub, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		return fmt.Errorf("build bootstrap client: %w", err)
+	}
+	a.dialect.useClient(hub)
+	a.confinement.authorizer.UseClient(hub)
+	a.confinement.watches.UseClient(hub)
+	return a.dialect.bootstrap(ctx, hub)
+}
+
+// managed is what runs for members of Open Cluster Management.
+type managed struct {
+	book *consent.Book
+}
+
+// newManaged adds the controllers of the Open Cluster Management dialect to the
+// manager of the embedded plane.
+func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
+	book, err := consent.NewBook(consent.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
+	if err != nil {
+		return nil, err
+	}
+	if err := consent.SetupWithManager(manager, consent.Deps{Rules: book, Audit: a.audit, Watches: a.confinement.watches}); err != nil {
+		return nil, fmt.Errorf("set up consent: %w", err)
+	}
+	if err := managedcluster.SetupWithManager(manager, managedcluster.Deps{}); err != nil {
+		return nil, fmt.Errorf("set up managed clusters: %w", err)
+	}
+	if err := placement.SetupWithManager(manager, placement.Deps{}); err != nil {
+		return nil, fmt.Errorf("set up placements: %w", err)
+	}
+	return &managed{book: book}, nil
+}
