@@ -20,6 +20,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/registration"
 )
 
 // refusedRetry is how often a mirror is tried again that the API refused, because
@@ -111,6 +112,10 @@ func readPair(ctx context.Context, from client.Reader, name string) (fleetPair, 
 func (r *FleetReconciler) bringCluster(ctx context.Context, known fleetPair) (ctrl.Result, error) {
 	mirror := known.cluster
 	if mirror == nil {
+		if err := registration.ValidateName(known.managed.Name); err != nil {
+			r.tell(known.managed, err)
+			return ctrl.Result{}, nil
+		}
 		mirror = newCluster(known.managed.Name)
 		if err := bringToCluster(mirror, known.managed); err != nil {
 			return ctrl.Result{}, err
@@ -180,8 +185,12 @@ func (r *FleetReconciler) refused(origin client.Object, err error) (ctrl.Result,
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err) && !explained:
 		return ctrl.Result{}, nil // somebody else wrote it; that comes back as an event
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
-		r.events.Eventf(origin, nil, corev1.EventTypeWarning, EventMirrorRefused, "Mirror", "the member is not shown in the other dialect: %s", err)
+		r.tell(origin, err)
 		return ctrl.Result{RequeueAfter: refusedRetry}, nil
 	}
 	return ctrl.Result{}, fmt.Errorf("mirror %s: %w", origin.GetName(), err)
+}
+
+func (r *FleetReconciler) tell(origin client.Object, err error) {
+	r.events.Eventf(origin, nil, corev1.EventTypeWarning, EventMirrorRefused, "Mirror", "the member is not shown in the other dialect: %s", err)
 }
