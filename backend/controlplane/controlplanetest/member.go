@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,10 @@ type MemberOptions struct {
 	Name string
 	// Nodes is how many fake Ready nodes it shows, 4 cores and 16 GiB each.
 	Nodes int
+	// Unsigned leaves out the signer of client certificates.
+	Unsigned bool
+	// APIFlags are added to its API server's.
+	APIFlags []string
 }
 
 // Member is a light cluster: a control plane that clients cannot tell from a
@@ -81,7 +86,7 @@ func StartMember(t testing.TB, options MemberOptions) *Member {
 }
 
 // NewMember starts a member that keeps its files in dir and returns once it
-// serves and its service accounts work. ctx bounds the start only; the caller
+// serves and its first namespaces are complete. ctx bounds the start only; the caller
 // stops it.
 func NewMember(ctx context.Context, dir string, options MemberOptions) (*Member, error) {
 	if options.Name == "" {
@@ -104,6 +109,12 @@ func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
 // CA is the certificate authority, in PEM, that the API server's certificate
 // chains to and that client certificates are checked against.
 func (m *Member) CA() []byte { return m.authority.CertPEM }
+
+// CAFiles are the paths of certificate and key of the authority that client
+// certificates are checked against.
+func (m *Member) CAFiles() (certFile, keyFile string) {
+	return filepath.Join(m.dir, "ca.crt"), filepath.Join(m.dir, "ca.key")
+}
 
 // KubeconfigFor writes a kubeconfig for another user of the member and returns
 // its path.
@@ -158,19 +169,19 @@ func (m *Member) start(ctx context.Context, options MemberOptions) error {
 	if err := run("etcd", filepath.Join(m.dir, "etcd"), "http://"+etcdAddress); err != nil {
 		return err
 	}
-	if err := run("apiserver", m.apiserverFlags(apiAddress, etcdAddress)...); err != nil {
+	if err := run("apiserver", append(m.apiserverFlags(apiAddress, etcdAddress), options.APIFlags...)...); err != nil {
 		return err
 	}
 	if err := m.awaitAPI(ctx); err != nil {
 		return err
 	}
-	if err := run("controller-manager", m.controllerFlags()...); err != nil {
+	if err := run("controller-manager", m.controllerFlags(options)...); err != nil {
 		return err
 	}
 	if err := m.createNodes(ctx, options.Nodes); err != nil {
 		return err
 	}
-	return m.awaitServiceAccounts(ctx)
+	return m.awaitNamespaces(ctx)
 }
 
 func (m *Member) writeFiles() (err error) {
@@ -225,10 +236,14 @@ func (m *Member) apiserverFlags(address, etcd string) []string {
 	}
 }
 
-func (m *Member) controllerFlags() []string {
+func (m *Member) controllerFlags(options MemberOptions) []string {
 	file := func(name string) string { return filepath.Join(m.dir, name) }
+	controllers := memberControllers
+	if options.Unsigned {
+		controllers = strings.ReplaceAll(controllers, ",certificatesigningrequest-signing-controller", "")
+	}
 	return []string{
-		"--kubeconfig=" + m.Kubeconfig, "--controllers=" + memberControllers,
+		"--kubeconfig=" + m.Kubeconfig, "--controllers=" + controllers,
 		"--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=1000",
 		"--service-account-private-key-file=" + file("accounts.key"), "--root-ca-file=" + file("ca.crt"),
 		"--cluster-signing-cert-file=" + file("ca.crt"), "--cluster-signing-key-file=" + file("ca.key"),
@@ -251,11 +266,22 @@ func (m *Member) awaitAPI(ctx context.Context) error {
 	})
 }
 
-// awaitServiceAccounts returns once the controllers have made the first one.
-func (m *Member) awaitServiceAccounts(ctx context.Context) error {
+// memberNamespaces exist in every cluster from the start.
+var memberNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
+
+// awaitNamespaces returns once the controllers have made in the first namespaces
+// what they make in each: a test that compares before and after counts on it.
+func (m *Member) awaitNamespaces(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		_, err := m.Client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, nil
+		for _, namespace := range memberNamespaces {
+			if _, err := m.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+				return false, nil // not yet
+			}
+			if _, err := m.Client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
+				return false, nil // not yet
+			}
+		}
+		return true, nil
 	})
 }
 
