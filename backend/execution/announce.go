@@ -86,7 +86,7 @@ func (a *announcer) tell(before, after *workv1alpha1.Work) {
 	case is == metav1.ConditionFalse:
 		message := meta.FindStatusCondition(after.Status.Conditions, workv1alpha1.WorkApplied).Message
 		a.both(after, func(about runtime.Object, message string) {
-			a.events.Eventf(about, nil, corev1.EventTypeWarning, eventSyncFailed, "Sync", "%s", message)
+			kube.Tell(a.events, about, corev1.EventTypeWarning, eventSyncFailed, "Sync", message)
 		}, message)
 	case is == metav1.ConditionTrue && was == "":
 		a.both(after, func(about runtime.Object, message string) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/kube"
 )
 
 // Reasons of Events about a Work and its template (contract section 3.8).
@@ -24,7 +25,7 @@ const (
 func (e *execution) warn(action, message string) {
 	e.events.Eventf(e.work, nil, corev1.EventTypeWarning, eventSyncFailed, action, "%s", message)
 	if template := templateOf(e.work); template != nil {
-		e.events.Eventf(template, nil, corev1.EventTypeWarning, eventSyncFailed, action, "cluster %s: %s", e.cluster.Name, message)
+		kube.Tell(e.events, template, corev1.EventTypeWarning, eventSyncFailed, action, "cluster "+e.cluster.Name+": "+message)
 	}
 }
 

@@ -1,6 +1,9 @@
 package kube
 
 import (
+	"fmt"
+	"hash/fnv"
+
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -32,4 +35,14 @@ func (a *Announcer) Routine(regarding, related runtime.Object, reason, action, n
 	if a.routine.Allow() {
 		a.Eventf(regarding, related, "Normal", reason, action, note, args...)
 	}
+}
+
+// Tell makes an Event whose note matters. Recorders take Events that are alike in
+// everything but the note for repetitions, and drop the later notes: of a changed
+// trouble, or of the same in another cluster, nobody would read. The action, which
+// people do not see, tells them apart.
+func Tell(recorder events.EventRecorder, regarding runtime.Object, kind, reason, action, note string) {
+	mark := fnv.New32a()
+	mark.Write([]byte(note))
+	recorder.Eventf(regarding, nil, kind, reason, fmt.Sprintf("%s-%08x", action, mark.Sum32()), "%s", note)
 }

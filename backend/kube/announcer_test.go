@@ -1,9 +1,14 @@
 package kube_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 
 	"muster.dev/muster/backend/kube"
@@ -25,5 +30,48 @@ func TestRoutineIsToldInMeasure(t *testing.T) {
 	}
 	if told := len(recorder.Events) - before; told != 1000 {
 		t.Errorf("of 1000 troubles %d were told", told)
+	}
+}
+
+// sink takes Events as an API does.
+type sink chan string
+
+func (s sink) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	s <- event.Note
+	return event, nil
+}
+
+func (s sink) Update(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	return event, nil
+}
+
+func (s sink) Patch(_ context.Context, event *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
+	return event, nil
+}
+
+func TestTellKeepsNotes(t *testing.T) {
+	t.Parallel()
+	notes := make(sink, 10)
+	broadcaster := events.NewBroadcaster(notes)
+	if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer broadcaster.Shutdown()
+	recorder := broadcaster.NewRecorder(scheme.Scheme, "test")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "1"}}
+	for _, note := range []string{"m1: refused", "m2: refused", "m1: refused"} {
+		kube.Tell(recorder, pod, corev1.EventTypeWarning, "SyncFailed", "Sync", note)
+	}
+	told := map[string]int{}
+	for range 2 {
+		select {
+		case note := <-notes:
+			told[note]++
+		case <-time.After(30 * time.Second):
+			t.Fatalf("only %v was told", told)
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("%v", told)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+
+	"muster.dev/muster/backend/kube"
 )
 
 // Reasons of Events about bindings and their templates (contract section 3.8).
@@ -66,7 +68,7 @@ func (t *troubles) tell(recorder events.EventRecorder, about types.NamespacedNam
 		switch {
 		case object == nil:
 		case what != "":
-			recorder.Eventf(object, nil, corev1.EventTypeWarning, bad, "Sync", "%s", what)
+			kube.Tell(recorder, object, corev1.EventTypeWarning, bad, "Sync", what)
 		case good != "":
 			recorder.Eventf(object, nil, corev1.EventTypeNormal, good, "Sync", "works again")
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/kube"
 )
 
 // Reasons of Events (contract section 3.8).
@@ -81,8 +82,8 @@ func (a *announcer) announce(b workv1alpha2.Binding, before *metav1.Condition, m
 		APIVersion: spec.Resource.APIVersion, Kind: spec.Resource.Kind,
 		Namespace: spec.Resource.Namespace, Name: spec.Resource.Name, UID: spec.Resource.UID,
 	}
-	a.recorder.Eventf(b, nil, kind, reason, actionSchedule, "%s", note)
-	a.recorder.Eventf(template, nil, kind, reason, actionSchedule, "%s", note)
+	kube.Tell(a.recorder, b, kind, reason, actionSchedule, note)
+	kube.Tell(a.recorder, template, kind, reason, actionSchedule, note)
 }
 
 // resultList is the result in the form that users know: "member1:1, member2:1".

@@ -44,7 +44,7 @@ func (t *troubles) tell(about runtime.Object, ref Ref, reason, text string) {
 	t.last[ref] = text
 	t.mu.Unlock()
 	if !known {
-		t.events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Propagate", "%s", text)
+		kube.Tell(t.events, about, corev1.EventTypeWarning, reason, "Propagate", text)
 	}
 }
 
