@@ -134,11 +134,11 @@ export type EffectState = 'applied' | 'failed' | 'pending' | 'suspended';
 export interface EffectItem extends TemplateRef {
   id: string;
   since?: string;
-  clusters: { name: string; state: EffectState; message?: string; health: 'Healthy' | 'Unhealthy' | 'Unknown' }[];
+  clusters: { name: string; state: EffectState; message?: string; driftedAt?: string; health: 'Healthy' | 'Unhealthy' | 'Unknown' }[];
 }
 
 export interface PolicyEffect {
   matched: number;
-  counts: Record<EffectState, number>;
+  counts: Record<EffectState | 'drifted', number>;
   items: Page<EffectItem>;
 }
