@@ -155,5 +155,5 @@ func statusOf(err error) *metav1.Status {
 		status := refusal.Status()
 		return &status
 	}
-	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
