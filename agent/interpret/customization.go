@@ -28,7 +28,7 @@ func RunSandboxIfAsked() { sandbox.Main() }
 
 // SetCustomizations replaces the customizations. Without a sandbox they are not
 // looked at. The list must not be changed afterwards. If two have a script for one operation on one kind, the first by
-// name counts.
+// name counts; only what objects need is asked of all.
 func (i *Interpreter) SetCustomizations(list []configv1alpha1.ResourceInterpreterCustomization) {
 	defer i.fed.got(listCustomizations)
 	i.mu.Lock()
@@ -44,7 +44,7 @@ func (i *Interpreter) SetCustomizations(list []configv1alpha1.ResourceInterprete
 	for _, pair := range [][2]scripts{{old, next}, {next, old}} {
 		for kind, operations := range pair[0] {
 			for operation, r := range operations {
-				changed[kind] = changed[kind] || pair[1][kind][operation] != r
+				changed[kind] = changed[kind] || !slices.Equal(scriptsOf(pair[1][kind][operation]), scriptsOf(r))
 			}
 		}
 	}
@@ -65,18 +65,20 @@ func (i *Interpreter) scripts(what string, list []configv1alpha1.ResourceInterpr
 			if s == nil {
 				continue
 			}
-			if known, ok := next[kind][operation].(*script); ok {
+			s = kept(old[kind][operation], s)
+			before := scriptsOf(next[kind][operation])
+			switch {
+			case len(before) == 0:
+				if next[kind] == nil {
+					next[kind] = map[Operation]rule{}
+				}
+				next[kind][operation] = s
+			case operation == configv1alpha1.InterpreterOperationInterpretDependency:
+				next[kind][operation] = &union{scripts: append(slices.Clone(before), s)}
+			default:
 				i.log.Warn("two customizations for one operation, the first counts", "name", c.Name, "error",
-					fmt.Sprintf("%s of %s is also in %s", operation, kind, known.source))
-				continue
+					fmt.Sprintf("%s of %s is also in %s", operation, kind, before[0].source))
 			}
-			if known, ok := old[kind][operation].(*script); ok && known.source == s.source && known.code == s.code {
-				s = known
-			}
-			if next[kind] == nil {
-				next[kind] = map[Operation]rule{}
-			}
-			next[kind][operation] = s
 		}
 	}
 	return next

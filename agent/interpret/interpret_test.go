@@ -196,6 +196,54 @@ func TestCustomization(t *testing.T) {
 	}
 }
 
+// TestTwoCustomizations: what an object needs is what all say, once each; for the
+// rest the first by name counts. A script that is taken away does not count.
+func TestTwoCustomizations(t *testing.T) {
+	needs := func(name, kind, replicas string, more ...string) configv1alpha1.ResourceInterpreterCustomization {
+		list := ""
+		for _, one := range append([]string{kind}, more...) {
+			list += `{apiVersion = "v1", kind = "` + one + `", name = "x", namespace = "shop"},`
+		}
+		return customization(name, "example.com/v1", "Thing", map[interpret.Operation]string{
+			configv1alpha1.InterpreterOperationInterpretDependency: "function GetDependencies(o) return {" + list + "} end",
+			configv1alpha1.InterpreterOperationInterpretReplica:    "function GetReplicas(o) return " + replicas + ", nil end",
+		})
+	}
+	i := interpreter(t, interpret.Options{})
+	told := 0
+	i.OnChange(func(affects func(schema.GroupVersionKind) bool) {
+		if affects(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}) {
+			told++
+		}
+	})
+	both := []configv1alpha1.ResourceInterpreterCustomization{needs("b", "ConfigMap", "2", "Secret"), needs("a", "Secret", "1")}
+	for step, c := range []struct {
+		list     []configv1alpha1.ResourceInterpreterCustomization
+		needed   string
+		replicas int32
+		told     int
+	}{{both, "Secret ConfigMap", 1, 1}, {both, "Secret ConfigMap", 1, 1}, {both[:1], "ConfigMap Secret", 2, 2}, {both[1:], "Secret", 1, 3}} {
+		i.SetCustomizations(c.list)
+		list, err := i.Dependencies(t.Context(), object(t, thing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, d := range list {
+			kinds = append(kinds, d.Kind)
+		}
+		n, _, _, err := i.Replicas(t.Context(), object(t, thing))
+		if got := strings.Join(kinds, " "); err != nil || got != c.needed || n != c.replicas || told != c.told {
+			t.Errorf("step %d: needs %s, %d replicas (%v), told %d times", step, got, n, err, told)
+		}
+	}
+	i.SetCustomizations(append(both[:1:1], customization("c", "example.com/v1", "Thing", map[interpret.Operation]string{
+		configv1alpha1.InterpreterOperationInterpretDependency: "function GetDependencies(o) return 1 + nil end"})))
+	if list, err := i.Dependencies(t.Context(), object(t, thing)); err == nil || !strings.Contains(err.Error(), "customization c") {
+		t.Errorf("a part that fails: %v %v", list, err)
+	}
+}
+
 func TestNoCustomization(t *testing.T) {
 	want := map[string]string{"replicas": `[0,null,false]`, "components": `[null,false]`, "revised": `4`, "status": `{"ready":2}`, "health": `"Healthy"`, "dependencies": `null`}
 	i := interpreter(t, interpret.Options{})
