@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -299,11 +300,71 @@ func (f *fixture) testGroups(t *testing.T) {
 	if first.Labels[ocmv1beta1.DecisionGroupNameLabel] != "canary" || first.Labels[ocmv1beta1.DecisionGroupIndexLabel] != "0" {
 		t.Errorf("labels %v", first.Labels)
 	}
+	everywhere := f.watchPresence(t, p, "groups-a", "groups-b", "groups-c")
 	f.change(t, p, func() { p.Spec.DecisionStrategy = ocmv1beta1.DecisionStrategy{} })
 	f.awaitDecisions(t, p, map[string][]string{"p-decision-1": {"groups-a", "groups-b", "groups-c"}})
+	f.change(t, p, func() { p.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup.IntVal = 2 })
+	f.awaitDecisions(t, p, map[string][]string{"p-decision-1": {"groups-a", "groups-b"}, "p-decision-2": {"groups-c"}})
+	early := cluster("groups-0", ocmv1.ClusterSetLabel+"=many")
+	f.Create(t, &early)
+	f.awaitDecisions(t, p, map[string][]string{"p-decision-1": {"groups-0", "groups-a"}, "p-decision-2": {"groups-b", "groups-c"}})
+	everywhere()
 	f.Await(t, "label of the group", func(ctx context.Context) bool {
 		return f.Client.Get(ctx, client.ObjectKeyFromObject(first), first) == nil && first.Labels[ocmv1beta1.DecisionGroupNameLabel] == ""
 	})
+}
+
+// watchPresence follows the decisions of a placement. What it returns fails the
+// test if any of the clusters was in none of them for a moment.
+func (f *fixture) watchPresence(t *testing.T, p *ocmv1beta1.Placement, clusters ...string) (check func()) {
+	t.Helper()
+	watcher, err := client.NewWithWatch(f.Config(), client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list ocmv1beta1.PlacementDecisionList
+	options := []client.ListOption{client.InNamespace(p.Namespace), client.MatchingLabels{ocmv1beta1.PlacementLabel: p.Name}}
+	stream, err := watcher.Watch(t.Context(), &list, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := f.Client.List(t.Context(), &list, options...); err != nil {
+			t.Fatal(err)
+		}
+		last := map[string]string{}
+		for i := range list.Items {
+			last[list.Items[i].Name] = list.Items[i].ResourceVersion
+		}
+		now, started := map[string][]ocmv1beta1.ClusterDecision{}, false
+		for len(last) > 0 {
+			event := <-stream.ResultChan()
+			decision, ok := event.Object.(*ocmv1beta1.PlacementDecision)
+			if !ok {
+				t.Fatalf("watch of decisions: %v", event.Object)
+			}
+			now[decision.Name] = decision.Status.Decisions
+			if event.Type == watch.Deleted {
+				delete(now, decision.Name)
+			}
+			if last[decision.Name] == decision.ResourceVersion {
+				delete(last, decision.Name)
+			}
+			missing := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool {
+				for _, choices := range now {
+					if slices.ContainsFunc(choices, func(c ocmv1beta1.ClusterDecision) bool { return c.ClusterName == name }) {
+						return true
+					}
+				}
+				return false
+			})
+			if started = started || len(missing) == 0; started && len(missing) > 0 {
+				t.Errorf("%v are in no decision after %s of %s", missing, event.Type, decision.Name)
+			}
+		}
+		stream.Stop()
+	}
 }
 
 // testScores changes scores only: once at once, then not before the limit.
