@@ -27,6 +27,7 @@ import (
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 )
@@ -144,9 +145,15 @@ func (r *AcceptanceReconciler) putFinalizer(ctx context.Context, cluster *ocmv1.
 	return nil
 }
 
-// deny takes the rights of a cluster's agents. It tells of it once all are gone.
+// deny takes the rights of a cluster's agents. It tells of it once all are gone,
+// and does not go by a cache that may not show yet what was just given.
 func (r *AcceptanceReconciler) deny(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
-	if err := r.shrink(ctx, cluster.Name); err != nil {
+	known := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
+	if known != nil && known.Reason == ocmv1.ReasonDenied {
+		return r.shrink(ctx, cluster.Name)
+	}
+	exact := roles{hub: identity.NewLiveWriter(r.hub, r.live), live: r.live}
+	if err := exact.shrink(ctx, cluster.Name); err != nil {
 		return err
 	}
 	r.watches.Recheck(cluster.Name)

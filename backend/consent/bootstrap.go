@@ -57,5 +57,5 @@ func Bootstrap(ctx context.Context, hub client.Client) error {
 			return said(err, "create", wanted)
 		}
 	}
-	return nil
+	return EnsureRoles(ctx, hub)
 }
