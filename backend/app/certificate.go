@@ -2,58 +2,36 @@ package app
 
 import (
 	"crypto/tls"
-	"fmt"
-	"log/slog"
-	"os"
-	"sync"
-	"time"
+	"net"
+
+	"muster.dev/muster/backend/controlplane"
 )
 
-const certificateCheck = 10 * time.Second
-
-// certificate is a key pair on disk that may be replaced while we serve.
-type certificate struct {
-	certFile, keyFile string
-
-	mu       sync.Mutex
-	current  *tls.Certificate
-	modified time.Time
-	checked  time.Time
-}
-
-func loadCertificate(certFile, keyFile string) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile}
-	if err := c.load(); err != nil {
+// certificate returns what the dashboard is served with: the pair of the
+// configuration, else one of the plane's own.
+func (a *App) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	certFile, keyFile := a.config.TLSCert, a.config.TLSKey
+	if certFile == "" && a.external != nil {
+		return a.external.Certificate(a.dashboardHosts()), nil
+	}
+	if certFile == "" {
+		certFile, keyFile = a.embedded.PKI().ServingCertFile(), a.embedded.PKI().ServingKeyFile()
+	}
+	pair, err := controlplane.LoadKeyPair(certFile, keyFile)
+	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return pair.Get, nil
 }
 
-func (c *certificate) load() error {
-	info, err := os.Stat(c.certFile)
-	if err != nil {
-		return fmt.Errorf("read the dashboard's certificate: %w", err)
-	}
-	if info.ModTime().Equal(c.modified) {
-		return nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("read the dashboard's certificate: %w", err)
-	}
-	c.current, c.modified = &pair, info.ModTime()
-	return nil
-}
-
-// get returns the newest pair; a broken replacement leaves the old one serving.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.checked) > certificateCheck {
-		c.checked = time.Now()
-		if err := c.load(); err != nil {
-			slog.Warn("dashboard certificate not replaced", "error", err)
+// dashboardHosts are the names and addresses that a certificate made for the
+// dashboard alone covers.
+func (a *App) dashboardHosts() []string {
+	hosts := append([]string{"localhost", "127.0.0.1", "::1"}, a.config.CertHosts...)
+	if host, _, err := net.SplitHostPort(a.config.DashboardListen); err == nil {
+		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+			hosts = append(hosts, host)
 		}
 	}
-	return c.current, nil
+	return hosts
 }

@@ -34,11 +34,7 @@ var limits = map[string]int{
 
 // newServer builds the dashboard's web server with the routes of every domain.
 func (a *App) newServer(h *hub) (*httpapi.Server, error) {
-	certFile, keyFile := a.config.TLSCert, a.config.TLSKey
-	if certFile == "" {
-		certFile, keyFile = a.plane.PKI().ServingCertFile(), a.plane.PKI().ServingKeyFile()
-	}
-	certificate, err := loadCertificate(certFile, keyFile)
+	certificate, err := a.certificate()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +58,7 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 	}
 	return httpapi.New(httpapi.Options{
 		Listen:       a.config.DashboardListen,
-		Certificate:  certificate.get,
+		Certificate:  certificate,
 		SPA:          dashboard,
 		Swagger:      apidocs.Swagger,
 		Metrics:      prometheus.Gatherers{kube.Metrics(), figures, legacyregistry.DefaultGatherer},
@@ -93,12 +89,15 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 
 // about is what REST says about this hub.
 func (a *App) about() (cluster.About, error) {
-	pins, err := token.CAPins(a.plane.CA())
-	if err != nil {
-		return cluster.About{}, err
+	var pins []string
+	if ca := a.plane.CA(); len(ca) > 0 || a.external == nil { // an existing API may have a certificate of a public authority
+		var err error
+		if pins, err = token.CAPins(ca); err != nil {
+			return cluster.About{}, err
+		}
 	}
 	return cluster.About{
-		Version: a.config.Version, HubAddress: a.config.Advertise, CAPins: pins, AgentImage: a.config.AgentImage,
+		Version: a.config.Version, HubAddress: a.address(), CAPins: pins, AgentImage: a.config.AgentImage, Dialects: a.dialects(),
 		FirstRun: func(ctx context.Context) bool {
 			first, err := a.access.FirstRun(ctx)
 			return err == nil && first

@@ -20,6 +20,9 @@ type firstRun struct {
 // Welcome says where the hub is and what to do next. On the first run it holds
 // the one-time password and a fresh token; it is for the operator's terminal only.
 func (a *App) Welcome() string {
+	if a.external != nil {
+		return a.externalWelcome()
+	}
 	kubeconfig := AdminKubeconfigFile(a.config.DataDir)
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nMuster %s\n\n", a.config.Version)
@@ -45,6 +48,25 @@ Pull: the cluster calls the hub. Run where you reach the cluster:
 	return text.String()
 }
 
+// externalWelcome is for a hub on an existing API, whose kubeconfig is not ours
+// to give.
+func (a *App) externalWelcome() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nMuster %s on an existing Kubernetes API\n\n", a.config.Version)
+	fmt.Fprintf(&text, "  Dashboard   %s\n", a.dashboardURL())
+	fmt.Fprintf(&text, "  Hub API     https://%s\n", a.external.Address())
+	fmt.Fprintf(&text, "  Webhooks    %s\n", a.config.External.WebhookListen)
+	if a.first.password != "" {
+		fmt.Fprintf(&text, "\n  Sign in as  admin\n  Password    %s   (one time; you choose your own at the first sign-in)\n", a.first.password)
+	}
+	fmt.Fprintln(&text, `
+A cluster joins with unmodified clients:
+  clusteradm get token
+  clusteradm join --hub-token <token> --hub-apiserver <address> --cluster-name <name>
+  clusteradm accept --clusters <name>`)
+	return text.String()
+}
+
 // dashboardURL is the address to open; a wildcard listener is reached under the
 // advertised host.
 func (a *App) dashboardURL() string {
@@ -53,10 +75,23 @@ func (a *App) dashboardURL() string {
 		return "https://" + a.config.DashboardListen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host, _, _ = net.SplitHostPort(a.config.Advertise)
+		host = a.outwardHost()
 	}
 	if a.dashboardPort != "" {
 		port = a.dashboardPort
 	}
 	return "https://" + net.JoinHostPort(host, port)
+}
+
+// outwardHost is where a dashboard that listens on all addresses is found.
+func (a *App) outwardHost() string {
+	if a.external == nil {
+		host, _, _ := net.SplitHostPort(a.config.Advertise)
+		return host
+	}
+	host, err := outwardAddress()
+	if err != nil {
+		return "localhost"
+	}
+	return host
 }
