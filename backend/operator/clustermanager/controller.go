@@ -143,9 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		if len(s.applied) > 0 && !s.halt && err == nil {
 			object.Status.RelatedResources, object.Status.Generations = component.Related(s.applied)
 		}
-		if failed := kube.PatchStatus(ctx, r.client, before, object); failed != nil && err == nil {
-			err = client.IgnoreNotFound(failed)
-		}
+		result, err = component.Conclude(result, err, kube.PatchStatus(ctx, r.client, before, object))
 	}()
 	if s.plan, err = newPlan(object, r.settings); err != nil {
 		set(object, ocmoperatorv1.ConditionApplied, false, reasonInvalid, err.Error())

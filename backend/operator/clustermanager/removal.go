@@ -43,7 +43,7 @@ func (r *Reconciler) explain(ctx context.Context, object *ocmoperatorv1.ClusterM
 	var wait *blocked
 	if errors.As(cause, &wait) {
 		set(object, ConditionCleanupBlocked, true, wait.reason, wait.message)
-		return ctrl.Result{RequeueAfter: wait.retry}, client.IgnoreNotFound(kube.PatchStatus(ctx, r.client, before, object))
+		return component.Conclude(ctrl.Result{RequeueAfter: wait.retry}, nil, kube.PatchStatus(ctx, r.client, before, object))
 	}
 	set(object, ConditionCleanupBlocked, true, reasonRemovalFailed, cause.Error())
 	if err := kube.PatchStatus(ctx, r.client, before, object); err != nil {

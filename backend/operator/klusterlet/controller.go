@@ -58,6 +58,8 @@ type Reconciler struct {
 // scope is one reconcile of one Klusterlet.
 type scope struct {
 	object *ocmoperatorv1.Klusterlet
+	// stored is the object as the API server has it; addFinalizer keeps it so.
+	stored *ocmoperatorv1.Klusterlet
 	plan   plan
 	// managed is the managed cluster; set by prepare.
 	managed *component.Remote
@@ -115,17 +117,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if object.DeletionTimestamp != nil {
 		return r.remove(ctx, object)
 	}
-	if err := r.addFinalizer(ctx, object, ocmoperatorv1.KlusterletFinalizer); err != nil {
+	s := &scope{object: object, stored: object.DeepCopy()}
+	if err := r.addFinalizer(ctx, s, ocmoperatorv1.KlusterletFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
-	before := object.DeepCopy()
-	s := &scope{object: object}
 	s.again(resync)
 	defer func() {
 		r.conclude(s)
-		if failed := kube.PatchStatus(ctx, r.client, before, object); failed != nil && err == nil {
-			err = client.IgnoreNotFound(failed)
-		}
+		result, err = component.Conclude(result, err, kube.PatchStatus(ctx, r.client, s.stored, object))
 	}()
 	if s.plan, err = newPlan(object, r.settings); err != nil {
 		set(object, ocmoperatorv1.ConditionApplied, false, reasonApplyFailed, err.Error())
@@ -155,15 +154,18 @@ func (r *Reconciler) conclude(s *scope) {
 	status.RelatedResources, status.Generations = component.Related(s.applied)
 }
 
-func (r *Reconciler) addFinalizer(ctx context.Context, object *ocmoperatorv1.Klusterlet, finalizer string) error {
-	if controllerutil.ContainsFinalizer(object, finalizer) {
+// addFinalizer writes a finalizer at once: what it stands for is about to be made.
+func (r *Reconciler) addFinalizer(ctx context.Context, s *scope, finalizer string) error {
+	written := s.stored.DeepCopy()
+	if !controllerutil.AddFinalizer(written, finalizer) {
 		return nil
 	}
-	before, status := object.DeepCopy(), object.Status.DeepCopy()
-	controllerutil.AddFinalizer(object, finalizer)
-	err := kube.Patch(ctx, r.client, before, object)
-	object.Status = *status // the answer to the patch holds the stored one
-	return err
+	if err := kube.Patch(ctx, r.client, s.stored, written); err != nil {
+		return err
+	}
+	s.stored = written
+	s.object.ObjectMeta = *written.ObjectMeta.DeepCopy()
+	return nil
 }
 
 // watchSecrets hears of the Secrets that users and agents make.

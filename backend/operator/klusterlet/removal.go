@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *Reconciler) explain(ctx context.Context, object *ocmoperatorv1.Klusterl
 	var wait *blocked
 	if errors.As(cause, &wait) {
 		set(object, ConditionCleanupBlocked, true, wait.reason, wait.message)
-		return ctrl.Result{RequeueAfter: wait.retry}, client.IgnoreNotFound(kube.PatchStatus(ctx, r.client, before, object))
+		return component.Conclude(ctrl.Result{RequeueAfter: wait.retry}, nil, kube.PatchStatus(ctx, r.client, before, object))
 	}
 	set(object, ConditionCleanupBlocked, true, reasonRemovalFailed, word(cause))
 	if err := kube.PatchStatus(ctx, r.client, before, object); err != nil {
@@ -146,6 +147,7 @@ func (r *Reconciler) cleanManaged(ctx context.Context, object *ocmoperatorv1.Klu
 		return err
 	}
 	var namespaces []client.Object
+	slices.Reverse(objects) // the aggregated role before what it is made of, or the cluster would make it anew
 	for _, o := range objects {
 		if o.GetObjectKind().GroupVersionKind().Kind != "Namespace" {
 			if err := component.Remove(ctx, managed, o); err != nil {

@@ -56,7 +56,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) error {
 	s.managed = managed
 	set(s.object, ocmoperatorv1.ConditionReadyToApply, true, reasonPrepared,
 		"Klusterlet is ready to apply, the external managed kubeconfig secret was created at: "+made.UTC().Format(time.RFC3339))
-	return r.addFinalizer(ctx, s.object, ocmoperatorv1.KlusterletHostedFinalizer)
+	return r.addFinalizer(ctx, s, ocmoperatorv1.KlusterletHostedFinalizer)
 }
 
 // reachManaged returns a client of the managed cluster that has answered.

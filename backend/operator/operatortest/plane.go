@@ -1,0 +1,205 @@
+package operatortest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/operator/component"
+	"muster.dev/muster/deploy"
+)
+
+const (
+	startLimit = 2 * time.Minute
+	// Patience bounds the wait for one expected state; nothing is measured by it.
+	Patience = 90 * time.Second
+	poll     = 100 * time.Millisecond
+)
+
+// Plane is one cluster of a test.
+type Plane struct {
+	*controlplanetest.Member
+	// API reads and writes without a cache.
+	API client.Client
+}
+
+// Start starts a plane called name in dir, with the kinds of the operators on it. The caller stops it.
+func Start(dir, name string) (*Plane, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	member, err := controlplanetest.NewMember(ctx, dir, controlplanetest.MemberOptions{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{Member: member}
+	if p.API, err = client.New(member.Config(), client.Options{Scheme: kube.Scheme()}); err != nil {
+		return nil, err
+	}
+	kinds, err := component.Kinds(deploy.OperatorCRDs(), []string{
+		"clustermanagers.operator.open-cluster-management.io", "klusterlets.operator.open-cluster-management.io",
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := component.NewApplier(p.API, nil).ApplyKinds(ctx, kinds); err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management"}}
+	if err := p.API.Create(ctx, namespace); err != nil {
+		return nil, fmt.Errorf("create the operator's namespace: %w", err)
+	}
+	return p, nil
+}
+
+// KubeconfigText is an administrator's kubeconfig of the plane.
+func (p *Plane) KubeconfigText(t testing.TB) []byte {
+	t.Helper()
+	text, err := os.ReadFile(p.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Operate runs the controllers that setUp adds to a manager of the plane until the test ends.
+func (p *Plane) Operate(t testing.TB, setUp func(context.Context, ctrl.Manager) error) {
+	t.Helper()
+	m, err := kube.NewManager(p.Config(), slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := setUp(ctx, m); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Kubelet reports the pods of a namespace as ready until the test ends.
+func (p *Plane) Kubelet(t testing.TB, namespace string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			p.readyPods(ctx, namespace)
+			return false, nil
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+func (p *Plane) readyPods(ctx context.Context, namespace string) {
+	pods := &corev1.PodList{}
+	if err := p.API.List(ctx, pods, client.InNamespace(namespace)); err != nil {
+		return
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase == corev1.PodRunning || pod.DeletionTimestamp != nil {
+			continue
+		}
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		_ = p.API.Status().Patch(ctx, pod, client.MergeFrom(before)) // a pod that has gone meanwhile
+	}
+}
+
+// Eventually waits until check is content; what it says last is what a failure tells.
+func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), poll, Patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, last)
+	}
+}
+
+// Gone waits until an object does not exist (any more).
+func (p *Plane) Gone(t testing.TB, object client.Object) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object)), func(ctx context.Context) error {
+		err := p.API.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if component.IsGone(err) {
+			return nil
+		}
+		if err == nil {
+			return fmt.Errorf("is still there: %v", object.GetFinalizers())
+		}
+		return err
+	})
+}
+
+// Condition checks one condition.
+func Condition(conditions []metav1.Condition, kind string, status metav1.ConditionStatus, reason string) error {
+	found := meta.FindStatusCondition(conditions, kind)
+	switch {
+	case found == nil:
+		return fmt.Errorf("no condition %s", kind)
+	case found.Status != status || reason != "" && found.Reason != reason:
+		return fmt.Errorf("%s is %s/%s (%s), want %s/%s", kind, found.Status, found.Reason, found.Message, status, reason)
+	}
+	return nil
+}
+
+// Names lists what the plane has of what tests compare before and after: namespaces, cluster roles and their bindings, webhook
+// configurations, kinds.
+func (p *Plane) Names(t testing.TB) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, kind := range []struct{ version, list string }{
+		{"v1", "NamespaceList"}, {"rbac.authorization.k8s.io/v1", "ClusterRoleList"}, {"rbac.authorization.k8s.io/v1", "ClusterRoleBindingList"},
+		{"rbac.authorization.k8s.io/v1", "RoleList"}, {"rbac.authorization.k8s.io/v1", "RoleBindingList"},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"}, {"admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList"},
+		{apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinitionList"},
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.APIVersion, list.Kind = kind.version, kind.list
+		if err := p.API.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			names[kind.list+" "+list.Items[i].Namespace+"/"+list.Items[i].Name] = true
+		}
+	}
+	return names
+}
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(line []byte) (int, error) {
+	fmt.Fprintf(os.Stderr, "%s: %s", w.t.Name(), line)
+	return len(line), nil
+}
