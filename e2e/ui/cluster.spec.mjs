@@ -142,7 +142,7 @@ test('pages fit from 1440 to 390 px in both schemes', async () => {
   const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor({ timeout: patience });
   const faults = await photograph(browser, storageState, [
     ['clusters', '/clusters', sees('pushed')], ['cluster', '/clusters/pushed', sees('Conditions')], ['add-cluster', '/add-cluster', sees('Who calls whom?')],
-    ['waiting', '/waiting', sees('pushed')], ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
+    ['joining', '/waiting/joining', sees('pushed')], ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
   ]);
   assert.deepEqual(faults, []);
   const chinese = await person(browser, { storageState, locale: 'zh-CN' });

@@ -10,7 +10,7 @@ import type { Page } from '@/api/model';
 type Row = Record<string, unknown>;
 type CountedPage = Page<Row> & { counts?: Record<string, number> };
 
-const names: Record<string, string> = { clusters: 'name', users: 'name' };
+const names: Record<string, string> = { clusters: 'name', users: 'name', waiting: 'cluster', 'managed-clusters': 'name', 'cluster-sets': 'name' };
 
 /** The noun of a topic: "registrations" for "registrations/17". */
 function noun(topic: string): string {
@@ -20,6 +20,7 @@ function noun(topic: string): string {
 function keyOf(topic: string, row: Row): string {
   // Policies of four kinds share a topic; their key is the path below /policies.
   if (noun(topic) === 'policies') return `${String(row['resource'])}/${String(row['namespace'] || '-')}/${String(row['name'])}`;
+  if (topic === 'placements') return `${String(row['namespace'])}/${String(row['name'])}`;
   return String(row[names[noun(topic)] ?? 'id']);
 }
 

@@ -36,6 +36,29 @@ export type Stage = Schemas['cluster.Stage'];
 export type NewRegistration = Schemas['cluster.NewRegistration'];
 export type Decoded = Schemas['cluster.Advice'];
 export type AuditEntry = Schemas['audit.Entry'];
+export type WaitingRow = Schemas['consent.WaitingRow'];
+export type CertificateRequest = Schemas['consent.CSRRow'];
+export type BulkDecision = Schemas['consent.BulkDecision'];
+export type BulkOutcome = Schemas['consent.BulkOutcome'];
+export type ApprovalRule = Schemas['consent.Rule'];
+export type NewRule = Schemas['consent.NewRule'];
+export type NewOnboarding = Schemas['consent.NewOnboarding'];
+export type Onboarded = Schemas['consent.Onboarded'];
+export type ManagedCluster = Schemas['managedcluster.Row'];
+export type ManagedDetail = Schemas['managedcluster.Detail'];
+export type ManagedPage = Schemas['managedcluster.RowPage'];
+export type ManagedTaint = Schemas['managedcluster.Taint'];
+export type ManagedChange = Schemas['managedcluster.Change'];
+export type ManagedRemovalPlan = Schemas['managedcluster.RemovalPlan'];
+export type ManifestWork = Schemas['manifestwork.Row'];
+export type ManifestWorkPage = Schemas['manifestwork.RowPage'];
+export type ManifestWorkDetail = Schemas['manifestwork.Detail'];
+export type ClusterSet = Schemas['placement.SetRow'];
+export type NewClusterSet = Schemas['placement.NewSet'];
+export type Placement = Schemas['placement.Row'];
+export type PlacementDetail = Schemas['placement.PlacementDetail'];
+export type Operators = Schemas['operator.Operators'];
+export type OperatorRow = Schemas['operator.Row'];
 
 /** One page of a list; the cursor of the next is `next`, and `epoch` and `seq` say up to which live event it holds. */
 export interface Page<T> {

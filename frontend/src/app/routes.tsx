@@ -4,6 +4,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { paths, patterns } from './paths';
+import { WaitingTabs } from './WaitingTabs';
 import { appWords } from './words';
 
 const clusterListPage = () => import('@/features/cluster/ClusterListPage');
@@ -17,7 +18,11 @@ const PolicyEditorPage = lazy(() => import('@/features/policy/PolicyEditorPage')
 const GalleryPage = lazy(() => import('@/features/policy/GalleryPage'));
 const AddClusterPage = lazy(() => import('@/features/registration/AddClusterPage'));
 const RegistrationPage = lazy(() => import('@/features/registration/RegistrationPage'));
-const WaitingPage = lazy(() => import('@/features/registration/WaitingPage'));
+const JoiningPage = lazy(() => import('@/features/registration/WaitingPage'));
+const WaitingRoomPage = lazy(() => import('@/features/consent/WaitingRoomPage'));
+const RuleListPage = lazy(() => import('@/features/consent/RuleListPage'));
+const IntroducePage = lazy(() => import('@/features/consent/IntroducePage'));
+const IntroducedPage = lazy(() => import('@/features/consent/IntroducedPage'));
 const TokenListPage = lazy(() => import('@/features/token/TokenListPage'));
 const AuditPage = lazy(() => import('@/features/audit/AuditPage'));
 const UserListPage = lazy(() => import('@/features/user/UserListPage'));
@@ -48,7 +53,11 @@ export function Routes() {
         <Route<{ resource: string }> path={patterns.newPolicy}>{({ resource }) => <PolicyEditorPage key={resource} resource={resource} />}</Route>
         <Route<PolicyAddress> path={patterns.policy}>{(at) => <PolicyPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route<PolicyAddress> path={patterns.editPolicy}>{(at) => <PolicyEditorPage key={Object.values(at).join('/')} {...at} />}</Route>
-        <Route path={patterns.waiting} component={WaitingPage} />
+        <Route path={patterns.introduceCluster} component={IntroducePage} />
+        <Route<{ cluster: string }> path={patterns.introduced}>{({ cluster }) => <IntroducedPage key={cluster} cluster={cluster} />}</Route>
+        <Route path={patterns.waiting}><WaitingRoomPage tabs={<WaitingTabs />} /></Route>
+        <Route path={patterns.joining}><JoiningPage tabs={<WaitingTabs />} /></Route>
+        <Route path={patterns.approvalRules}><RuleListPage tabs={<WaitingTabs />} /></Route>
         <Route<{ id: string }> path={patterns.registration}>{({ id }) => <RegistrationPage key={id} id={id} />}</Route>
         <Route path={patterns.tokens} component={TokenListPage} />
         <Route path={patterns.audit} component={AuditPage} />

@@ -33,6 +33,8 @@ export function Crumbs() {
 
 /** What the page is about, below its section: most objects are named by the second part, those of many kinds by the last. */
 function objectOf(words: AppWords, first: string, second: string | undefined, deeper: string[]): string | undefined {
+  if (first === 'waiting' && second === 'joining') return words.joining;
+  if (first === 'waiting' && second === 'rules') return words.rules;
   if (first === 'add-cluster' || (first === 'waiting' && second)) return words.addCluster;
   if (first === 'policies' && second === 'new') return words.newPolicy;
   const name = first === 'policies' ? deeper[1] : first === 'workloads' ? deeper[3] : second;

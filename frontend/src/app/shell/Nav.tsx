@@ -10,7 +10,7 @@ import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { underWay } from '@/api/underway';
+import { consentsWanted, underWay } from '@/api/underway';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
 import { paths } from '../paths';
@@ -31,7 +31,9 @@ interface Entry {
 function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   const admin = useMay('admin');
   const operator = useMay('operator');
-  const { data: waiting = 0 } = useQuery({ ...underWay, enabled: operator });
+  const { data: joining = 0 } = useQuery({ ...underWay, enabled: operator });
+  const { data: wanted = 0 } = useQuery({ ...consentsWanted, enabled: operator });
+  const waiting = joining + wanted;
   const second: Entry[] = [
     { href: paths.audit(), label: words.audit, icon: IconHistory },
     ...(admin ? [{ href: paths.users(), label: words.users, icon: IconUsers }] : []),
@@ -87,7 +89,7 @@ export function BottomBar() {
 
 function NavLink({ entry, words }: { entry: Entry; words: AppWords }) {
   const [location] = useLocation();
-  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && location === paths.addCluster());
+  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && location.startsWith(paths.addCluster()));
   const Icon = entry.icon;
   return (
     <Link href={entry.href} className={styles['link']} title={entry.label} aria-current={current ? 'page' : undefined}>

@@ -22,7 +22,9 @@ export function Shell() {
   const narrow = useNarrow();
   useLiveSocket();
   useArrival('content');
-  useFollow(useMay('operator') ? 'registrations' : '');
+  const operator = useMay('operator');
+  useFollow(operator ? 'registrations' : '');
+  useFollow(operator ? 'waiting' : '');
   return (
     <div className={styles['shell']}>
       <a className={styles['skip']} href="#content">{words.skip}</a>

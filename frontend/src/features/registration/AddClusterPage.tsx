@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
-import { useSearchParams } from 'wouter';
+import { useLocation, useSearchParams } from 'wouter';
 import { useMay } from '@/api/session';
+import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import styles from './AddClusterPage.module.css';
@@ -9,7 +10,7 @@ import { PushForm } from './PushForm';
 import { WizardFrame } from './WizardFrame';
 import { registrationWords } from './words';
 
-const ways = ['pull', 'push'] as const;
+const ways = ['pull', 'push', 'ocm'] as const;
 
 /** The wizard's first two steps. The third is the registration's own page, so that it survives a reload. */
 export default function AddClusterPage() {
@@ -18,7 +19,9 @@ export default function AddClusterPage() {
   const [search, setSearch] = useSearchParams();
   const how = ways.find((way) => way === search.get('how')) ?? 'pull';
   const details = search.get('step') === 'details';
-  const toDetails = () => setSearch({ how, step: 'details' });
+  const [, navigate] = useLocation();
+  // Open Cluster Management has steps of its own, with two consents in them.
+  const toDetails = () => (how === 'ocm' ? navigate(paths.introduceCluster()) : setSearch({ how, step: 'details' }));
   const back = () => setSearch({ how });
   return (
     <WizardFrame step={details ? 1 : 0}>

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { Page, Registration } from '@/api/model';
@@ -20,7 +20,7 @@ const tones: Record<Registration['state'], Tone> = { waiting: 'idle', running: '
 const keyOf = (registration: Registration) => registration.id;
 
 /** Clusters on their way in. Which ones is in the address. */
-export default function WaitingPage() {
+export default function WaitingPage({ tabs }: { tabs: ReactNode }) {
   const words = useWords(registrationWords);
   const [search, setSearch] = useSearchParams();
   const state = search.get('state') ?? '';
@@ -45,6 +45,7 @@ export default function WaitingPage() {
     <div className="page">
       <title>{`${words.waitingTitle} · Muster`}</title>
       <PageHead title={words.waitingTitle} below={words.waitingText} />
+      {tabs}
       <Choice label={words.filterLabel} options={Object.entries(words.filters)} chosen={state} onChoose={(next) => setSearch(next ? { state: next } : {}, { replace: true })} />
       <Listing list={list} caption={words.waitingTitle} columns={columns} rowKey={keyOf} note={note} empty={<Empty title={words.waitingEmptyTitle} action={add}>{words.waitingEmptyText}</Empty>} />
     </div>

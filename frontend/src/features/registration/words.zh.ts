@@ -9,6 +9,8 @@ export const zh: RegistrationWords = {
   pullText: '适用于 NAT 和防火墙之后，无需开放端口：集群中的代理只保持一条到中心的出站连接。',
   push: '中心连接集群（Push）',
   pushText: '集群中不运行任何组件，但中心需要能访问它的 API server。只需提供一次 kubeconfig，它会被换成专用账号，随后丢弃。',
+  ocm: '集群自我介绍（Open Cluster Management）',
+  ocmText: '适用于运行 OCM 代理的集群（clusteradm 或 Klusterlet 操作器）：集群申请证书和接纳，由你分别同意。',
   next: '继续',
   back: '返回',
   needRole: '需要操作员角色，可由管理员授予。',

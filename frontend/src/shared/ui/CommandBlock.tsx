@@ -12,7 +12,7 @@ export function masked(text: string, secret: string): string {
   if (!secret) return text;
   const dot = secret.indexOf('.');
   const hidden = secret.slice(dot + 1);
-  return text.replaceAll(hidden, '•'.repeat(hidden.length));
+  return text.replaceAll(hidden, '•'.repeat(Math.min(hidden.length, 24)));
 }
 
 /** A command to run elsewhere, in one piece to copy; a secret in it is masked until asked for. */

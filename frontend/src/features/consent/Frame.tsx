@@ -1,0 +1,17 @@
+import type { ReactNode } from 'react';
+import { useWords } from '@/shared/hooks/useWords';
+import { PageHead } from '@/shared/ui/PageHead';
+import { Steps } from '@/shared/ui/Steps';
+import { consentWords } from './words';
+
+/** Title and steps of Add cluster, the same as for the other ways. */
+export function Frame({ step, actions, children }: { step: number; actions?: ReactNode; children: ReactNode }) {
+  const words = useWords(consentWords);
+  return (
+    <div className="page">
+      <title>{`${words.wizard} · Muster`}</title>
+      <PageHead title={words.wizard} below={<Steps label={words.stepsLabel} steps={[words.steps.how, words.steps.details, words.steps.connect]} current={step} />} actions={actions} />
+      {children}
+    </div>
+  );
+}

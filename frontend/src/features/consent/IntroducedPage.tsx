@@ -1,0 +1,75 @@
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { Link } from 'wouter';
+import { useExplain } from '@/api/errors';
+import { useFollow } from '@/api/hub';
+import type { WaitingRow } from '@/api/model';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { Section } from '@/shared/ui/Section';
+import { type StageItem, StageList } from '@/shared/ui/StageList';
+import { StateMark } from '@/shared/ui/StateMark';
+import { CommandPanel } from './CommandPanel';
+import { ConsentCard } from './ConsentCard';
+import { Frame } from './Frame';
+import styles from './IntroducePage.module.css';
+import { type Decision, madeFor, waitingRow } from './queries';
+import { type Stage, stagesOf } from './stages';
+import { canAccept, canApprove } from './state';
+import { consentWords } from './words';
+import type { ConsentWords } from './words.en';
+
+const DecideDialog = lazy(() => import('./DecideDialog'));
+
+/** The wizard's last step, followed live from the commands to an available cluster. The name in the address survives a reload. */
+export default function IntroducedPage({ cluster }: { cluster: string }) {
+  const words = useWords(consentWords);
+  const explain = useExplain();
+  const [decision, setDecision] = useState<Decision>();
+  useFollow('waiting');
+  const query = useQuery(waitingRow(cluster));
+  if (query.error && !query.data) return <Frame step={2}><Notice explained={explain.error(query.error)} /></Frame>;
+  if (!query.data) return <Frame step={2}><Placeholder rows={8} /></Frame>;
+  const row = query.data;
+  const seen = row.exists || row.requests.length > 0;
+  const asked = canApprove(row) || canAccept(row);
+  return (
+    <Frame step={2} actions={<Button variant="default" component={Link} href={paths.waiting()}>{words.room}</Button>}>
+      {row.joined && row.available === 'True' && !row.waits && <Ready row={row} />}
+      {!seen && <CommandPanel cluster={cluster} />}
+      {seen && asked && <p>{words.compare}</p>}
+      {seen && <ConsentCard row={row} onDecide={setDecision} />}
+      <Section title={words.progress}>
+        <StageList label={words.progress} stages={stagesOf(row, madeFor(cluster)?.at).map((stage) => itemOf(words, stage))} />
+      </Section>
+      {seen && !row.joined && madeFor(cluster) && <details className={styles['fold']}><summary>{words.command}</summary><CommandPanel cluster={cluster} /></details>}
+      <Suspense>{decision && <DecideDialog decision={decision} onClose={() => setDecision(undefined)} />}</Suspense>
+    </Frame>
+  );
+}
+
+function itemOf(words: ConsentWords, { name, state, at, waits, aside, failure }: Stage): StageItem {
+  const told = failure && { denied: { what: words.deniedHere, fix: words.deniedFix }, unavailable: { what: words.notAvailable }, lost: { what: words.outOfReach } }[failure];
+  return {
+    key: name, label: words.stages[name], state, spoken: words.stageStates[state], at, failure: told,
+    aside: waits ? (waits === 'you' ? words.waitsForYou : words.waitsForAgent) : aside,
+  };
+}
+
+/** The end: what the agent reports, and what one does next. */
+function Ready({ row }: { row: WaitingRow }) {
+  const words = useWords(consentWords);
+  return (
+    <section className={styles['ready']} role="status">
+      <h2><StateMark tone="ok" />{words.readyTitle(row.cluster)}</h2>
+      <p>{row.version ? words.readyText(row.version) : words.readyPlain}</p>
+      <div className={styles['links']}>
+        <Button component={Link} href={paths.clusters()}>{words.fleet}</Button>
+        <Button variant="default" component={Link} href={paths.introduceCluster()}>{words.another}</Button>
+      </div>
+    </section>
+  );
+}
