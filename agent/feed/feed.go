@@ -6,8 +6,10 @@ package feed
 
 import (
 	"context"
+	"strconv"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // Listener hears of objects from one goroutine. It must not block.
@@ -66,9 +70,20 @@ func Run(ctx context.Context, api dynamic.ResourceInterface, listener Listener, 
 		},
 	}
 	cache.NewReflectorWithOptions(source, &unstructured.Unstructured{}, sink{listener}, cache.ReflectorOptions{
-		Name:    "feed",
+		Name: "feed", Logger: ptr.To(logr.Discard()),
 		Backoff: &wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.6, Jitter: 0.2, Steps: 20, Cap: o.Slowest},
-	}).RunWithContext(ctx)
+	}).RunWithContext(klog.NewContext(ctx, logr.Discard())) // failures are told
+}
+
+// Newer compares versions of one object. Where they are no numbers, any other one
+// counts as newer.
+func Newer(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	if errX != nil || errY != nil {
+		return a != b
+	}
+	return x > y
 }
 
 // sink hands what a reflector would store to a listener.

@@ -231,7 +231,12 @@ func (s *service) saw(o *unstructured.Unstructured) {
 		}
 	}
 	s.mu.Lock()
-	s.cluster, s.heard = cluster, time.Now()
+	s.heard = time.Now()
+	if old := s.cluster; old != nil && cluster != nil && old.UID == cluster.UID && !feed.Newer(cluster.ResourceVersion, old.ResourceVersion) {
+		s.mu.Unlock()
+		return // an answer that comes later than the news
+	}
+	s.cluster = cluster
 	s.mu.Unlock()
 	if isAccepted(cluster) {
 		s.once.Do(func() { close(s.accepted) })

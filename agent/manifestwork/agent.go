@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -73,6 +74,9 @@ type Agent struct {
 	works   map[string]*ocmworkv1.ManifestWork
 	known   map[string]*ocmworkv1.AppliedManifestWork
 	hubSeen bool // all works have been seen once
+	// buried are objects that are gone: an answer to a request may come in after the
+	// news of that.
+	buried  map[types.UID]struct{}
 	ours    chan struct{}
 	once    sync.Once
 	problem string
@@ -100,7 +104,7 @@ func New(o Options) (*Agent, error) {
 		return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost))
 	}
 	a := &Agent{o: o, log: o.Log, hubHash: hex.EncodeToString(sum[:]), now: time.Now,
-		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{},
+		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{}, buried: map[types.UID]struct{}{},
 		reporter: &reporter{expressions: newExpressions(), raw: o.RawFeedback, now: time.Now}, ours: make(chan struct{})}
 	var err error
 	if a.hub, err = dynamic.NewForConfig(unlimited(o.Hub)); err != nil {
@@ -266,8 +270,11 @@ func (a *Agent) sawWork(o *unstructured.Unstructured) *ocmworkv1.ManifestWork {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.works[work.Name]
-	if old != nil && old.UID == work.UID && !newer(work.ResourceVersion, old.ResourceVersion) {
+	if old != nil && old.UID == work.UID && !feed.Newer(work.ResourceVersion, old.ResourceVersion) {
 		return old
+	}
+	if _, gone := a.buried[work.UID]; gone {
+		return nil
 	}
 	a.works[work.Name] = work
 	if old == nil || old.UID != work.UID || old.Generation != work.Generation || work.DeletionTimestamp != nil {
@@ -281,10 +288,22 @@ func (a *Agent) sawWork(o *unstructured.Unstructured) *ocmworkv1.ManifestWork {
 
 func (a *Agent) lostWork(name string) {
 	a.mu.Lock()
+	if old := a.works[name]; old != nil {
+		a.bury(old.UID)
+	}
 	delete(a.works, name)
 	a.mu.Unlock()
 	a.queue.Add(name)
 	a.records.Add(a.recordName(name))
+}
+
+// bury remembers for a while that an object is gone. The lock is held.
+func (a *Agent) bury(uid types.UID) {
+	const most = 10_000
+	if len(a.buried) >= most {
+		clear(a.buried)
+	}
+	a.buried[uid] = struct{}{}
 }
 
 func (a *Agent) work(name string) *ocmworkv1.ManifestWork {
@@ -332,8 +351,11 @@ func (a *Agent) sawRecord(o *unstructured.Unstructured) *ocmworkv1.AppliedManife
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.known[record.Name]
-	if old != nil && old.UID == record.UID && !newer(record.ResourceVersion, old.ResourceVersion) {
+	if old != nil && old.UID == record.UID && !feed.Newer(record.ResourceVersion, old.ResourceVersion) {
 		return old
+	}
+	if _, gone := a.buried[record.UID]; gone {
+		return record
 	}
 	a.known[record.Name] = record
 	if record.DeletionTimestamp != nil || old == nil || a.hubSeen && a.works[record.Spec.ManifestWorkName] == nil {
@@ -345,6 +367,7 @@ func (a *Agent) sawRecord(o *unstructured.Unstructured) *ocmworkv1.AppliedManife
 func (a *Agent) lostRecord(o *unstructured.Unstructured) {
 	a.mu.Lock()
 	old := a.known[o.GetName()]
+	a.bury(o.GetUID())
 	if old != nil && old.UID == o.GetUID() {
 		delete(a.known, o.GetName())
 	}

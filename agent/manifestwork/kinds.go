@@ -3,7 +3,6 @@ package manifestwork
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -242,23 +241,12 @@ func (k *kinds) mayRepair(p place) bool {
 // take takes what is seen, unless it is older than what is known. It says whether
 // that is anything new.
 func (s *sight) take(o *unstructured.Unstructured) bool {
-	if o != nil && s.object != nil && s.object.GetUID() == o.GetUID() && !newer(o.GetResourceVersion(), s.object.GetResourceVersion()) {
+	if o != nil && s.object != nil && s.object.GetUID() == o.GetUID() && !feed.Newer(o.GetResourceVersion(), s.object.GetResourceVersion()) {
 		return false
 	}
 	fresh := !s.known || (o == nil) != (s.object == nil) || o != nil
 	s.object, s.known = o, true
 	return fresh
-}
-
-// newer compares versions of one object. Where they are no numbers, any other one
-// counts as newer.
-func newer(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	if errX != nil || errY != nil {
-		return a != b
-	}
-	return x > y
 }
 
 // strip takes off what nobody asks for.

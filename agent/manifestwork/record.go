@@ -50,7 +50,9 @@ func (a *Agent) ensureRecord(ctx context.Context, work string) (*ocmworkv1.Appli
 		if err != nil {
 			return nil, fmt.Errorf("create the record %s: %w", fresh.Name, err)
 		}
-		record = a.sawRecord(made)
+		if record = a.sawRecord(made); record == nil {
+			return nil, fmt.Errorf("the record %s is not understood", fresh.Name)
+		}
 	}
 	switch {
 	case record.DeletionTimestamp != nil:
@@ -80,7 +82,10 @@ func (a *Agent) patchRecord(ctx context.Context, record *ocmworkv1.AppliedManife
 	if err != nil {
 		return nil, err
 	}
-	return a.sawRecord(o), nil
+	if seen := a.sawRecord(o); seen != nil {
+		return seen, nil
+	}
+	return record, nil
 }
 
 // patch writes to an object as it was seen: if it has changed since, nothing
