@@ -66,7 +66,11 @@ func (a *App) bootstrapExternal(ctx context.Context, config *rest.Config) error 
 	if err != nil {
 		return fmt.Errorf("build bootstrap client: %w", err)
 	}
-	return a.dialect.bootstrap(ctx, hub)
+	a.dialect.useClient(hub)
+	if err := a.dialect.bootstrap(ctx, hub); err != nil {
+		return err
+	}
+	return letAdministrators(ctx, hub)
 }
 
 // shared tells whether other replicas may use the same database.

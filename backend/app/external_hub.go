@@ -25,6 +25,7 @@ const staleCheck = 10 * time.Minute
 type externalHub struct {
 	app     *App
 	manager ctrl.Manager
+	managed *managed
 	hub     client.Client // reads from the API itself
 	parts   []part
 }
@@ -45,7 +46,7 @@ func (a *App) newExternalHub() (*externalHub, error) {
 		return nil, fmt.Errorf("build hub client: %w", err)
 	}
 	h := &externalHub{app: a, manager: elected, hub: hub}
-	if err := a.dialect.setUp(a, elected); err != nil {
+	if h.managed, err = a.newManaged(elected); err != nil {
 		return nil, err
 	}
 	for _, leads := range []func(context.Context) error{tellLeader, a.external.Lead, a.closeStale} {
@@ -81,7 +82,6 @@ func (a *App) closeStale(ctx context.Context) error {
 }
 
 func (h *externalHub) start(ctx context.Context) error {
-	h.app.dialect.useClient(h.hub)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.app.guardDatabase(ctx, h.hub) })
 	for _, part := range h.parts {

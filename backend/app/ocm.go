@@ -54,13 +54,17 @@ type managed struct {
 }
 
 // newManaged adds the controllers of the Open Cluster Management dialect to the
-// manager of the embedded plane.
+// manager of either plane.
 func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
 	book, err := consent.NewBook(consent.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
 	if err != nil {
 		return nil, err
 	}
-	if err := consent.SetupWithManager(manager, consent.Deps{Rules: book, Audit: a.audit, Watches: a.confinement.watches}); err != nil {
+	deps := consent.Deps{Rules: book, Audit: a.audit}
+	if a.external == nil { // watches of an existing API are its own
+		deps.Watches = a.confinement.watches
+	}
+	if err := consent.SetupWithManager(manager, deps); err != nil {
 		return nil, fmt.Errorf("set up consent: %w", err)
 	}
 	if err := managedcluster.SetupWithManager(manager, managedcluster.Deps{}); err != nil {
