@@ -112,7 +112,10 @@ func (r *ApprovalReconciler) judge(ctx context.Context, asked Request) (rule, re
 		return "", "a person refused the cluster", nil
 	}
 	rule, ok := r.rules.Match(asked, labels)
-	if ok && takesOver(cluster, asked.Requester.Username) {
+	if !ok {
+		return "", "", nil
+	}
+	if takesOver(cluster, asked.Requester.Username) {
 		return "", "the cluster has joined already and was introduced by somebody else; a person decides who gets its identity", nil
 	}
 	return rule, "", nil
