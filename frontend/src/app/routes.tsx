@@ -3,6 +3,7 @@ import { Redirect, Route, Switch } from 'wouter';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
 import { Placeholder } from '@/shared/ui/Placeholder';
+import { FleetTabs } from './FleetTabs';
 import { paths, patterns } from './paths';
 import { WaitingTabs } from './WaitingTabs';
 import { appWords } from './words';
@@ -10,6 +11,12 @@ import { appWords } from './words';
 const clusterListPage = () => import('@/features/cluster/ClusterListPage');
 const ClusterListPage = lazy(clusterListPage);
 const ClusterPage = lazy(() => import('@/features/cluster/ClusterPage'));
+const ManagedListPage = lazy(() => import('@/features/managedcluster/ManagedListPage'));
+const ManagedPage = lazy(() => import('@/features/managedcluster/ManagedPage'));
+const SetListPage = lazy(() => import('@/features/placement/SetListPage'));
+const PlacementListPage = lazy(() => import('@/features/placement/PlacementListPage'));
+const PlacementPage = lazy(() => import('@/features/placement/PlacementPage'));
+const OperatorPage = lazy(() => import('@/features/operator/OperatorPage'));
 const WorkloadListPage = lazy(() => import('@/features/workload/WorkloadListPage'));
 const WorkloadPage = lazy(() => import('@/features/workload/WorkloadPage'));
 const PolicyListPage = lazy(() => import('@/features/policy/PolicyListPage'));
@@ -31,6 +38,7 @@ const SettingsPage = lazy(() => import('@/features/setting/SettingsPage'));
 
 // Types, not interfaces: the router takes records.
 type WorkloadAddress = { group: string; version: string; kind: string; namespace: string; name: string };
+type PlacementAddress = { namespace: string; name: string };
 type PolicyAddress = { resource: string; namespace: string; name: string };
 
 /** Loads the page that most visits begin with while the session is still being asked for. */
@@ -43,8 +51,14 @@ export function Routes() {
     <Suspense fallback={<Placeholder rows={8} />}>
       <Switch>
         <Route path="/"><Redirect to={paths.clusters()} replace /></Route>
-        <Route path={patterns.clusters} component={ClusterListPage} />
+        <Route path={patterns.clusters}><ClusterListPage tabs={<FleetTabs />} /></Route>
         <Route<{ name: string }> path={patterns.cluster}>{({ name }) => <ClusterPage key={name} name={name} />}</Route>
+        <Route path={patterns.managedClusters}><ManagedListPage tabs={<FleetTabs />} /></Route>
+        <Route<{ name: string }> path={patterns.managedCluster}>{({ name }) => <ManagedPage key={name} name={name} />}</Route>
+        <Route path={patterns.clusterSets} component={SetListPage} />
+        <Route path={patterns.placements} component={PlacementListPage} />
+        <Route<PlacementAddress> path={patterns.placement}>{(at) => <PlacementPage key={Object.values(at).join('/')} {...at} />}</Route>
+        <Route path={patterns.operators} component={OperatorPage} />
         <Route path={patterns.addCluster} component={AddClusterPage} />
         <Route path={patterns.workloads} component={WorkloadListPage} />
         <Route<WorkloadAddress> path={patterns.workload}>{(at) => <WorkloadPage key={Object.values(at).join('/')} {...at} />}</Route>

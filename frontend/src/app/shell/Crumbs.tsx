@@ -13,6 +13,10 @@ export function Crumbs() {
   const sections: Record<string, [label: string, href: string]> = {
     clusters: [words.clusters, paths.clusters()],
     'add-cluster': [words.clusters, paths.clusters()],
+    'managed-clusters': [words.managedClusters, paths.managedClusters()],
+    'cluster-sets': [words.clusterSets, paths.clusterSets()],
+    placements: [words.placements, paths.placements()],
+    operators: [words.operators, paths.operators()],
     workloads: [words.workloads, paths.workloads()],
     policies: [words.policies, paths.policies()],
     waiting: [words.waiting, paths.waiting()],
@@ -37,6 +41,6 @@ function objectOf(words: AppWords, first: string, second: string | undefined, de
   if (first === 'waiting' && second === 'rules') return words.rules;
   if (first === 'add-cluster' || (first === 'waiting' && second)) return words.addCluster;
   if (first === 'policies' && second === 'new') return words.newPolicy;
-  const name = first === 'policies' ? deeper[1] : first === 'workloads' ? deeper[3] : second;
+  const name = first === 'policies' ? deeper[1] : first === 'placements' ? deeper[0] : first === 'workloads' ? deeper[3] : second;
   return name && decodeURIComponent(name);
 }

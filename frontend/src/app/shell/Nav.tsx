@@ -1,3 +1,4 @@
+import IconCirclesRelation from '@tabler/icons-react/dist/esm/icons/IconCirclesRelation.mjs';
 import IconDots from '@tabler/icons-react/dist/esm/icons/IconDots.mjs';
 import IconHistory from '@tabler/icons-react/dist/esm/icons/IconHistory.mjs';
 import IconHourglass from '@tabler/icons-react/dist/esm/icons/IconHourglass.mjs';
@@ -6,6 +7,8 @@ import IconRoute2 from '@tabler/icons-react/dist/esm/icons/IconRoute2.mjs';
 import IconServer2 from '@tabler/icons-react/dist/esm/icons/IconServer2.mjs';
 import IconSettings from '@tabler/icons-react/dist/esm/icons/IconSettings.mjs';
 import IconStack2 from '@tabler/icons-react/dist/esm/icons/IconStack2.mjs';
+import IconTarget from '@tabler/icons-react/dist/esm/icons/IconTarget.mjs';
+import IconTool from '@tabler/icons-react/dist/esm/icons/IconTool.mjs';
 import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
@@ -35,6 +38,7 @@ function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   const { data: wanted = 0 } = useQuery({ ...consentsWanted, enabled: operator });
   const waiting = joining + wanted;
   const second: Entry[] = [
+    { href: paths.operators(), label: words.operators, icon: IconTool },
     { href: paths.audit(), label: words.audit, icon: IconHistory },
     ...(admin ? [{ href: paths.users(), label: words.users, icon: IconUsers }] : []),
     { href: paths.settings(), label: words.settings, icon: IconSettings },
@@ -44,6 +48,8 @@ function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
       { href: paths.clusters(), label: words.clusters, icon: IconServer2 },
       { href: paths.workloads(), label: words.workloads, icon: IconStack2 },
       { href: paths.policies(), label: words.policies, icon: IconRoute2 },
+      { href: paths.placements(), label: words.placements, icon: IconTarget },
+      { href: paths.clusterSets(), label: words.clusterSets, icon: IconCirclesRelation },
       // Joining is for operators; others would see refusals only.
       ...(operator ? [
         { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
@@ -89,7 +95,7 @@ export function BottomBar() {
 
 function NavLink({ entry, words }: { entry: Entry; words: AppWords }) {
   const [location] = useLocation();
-  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && location.startsWith(paths.addCluster()));
+  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && (location.startsWith(paths.addCluster()) || location.startsWith(paths.managedClusters())));
   const Icon = entry.icon;
   return (
     <Link href={entry.href} className={styles['link']} title={entry.label} aria-current={current ? 'page' : undefined}>

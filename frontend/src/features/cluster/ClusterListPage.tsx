@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { useCallback } from 'react';
+import { type ReactNode, useCallback } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Cluster, ClusterPage } from '@/api/model';
 import { useMay } from '@/api/session';
@@ -17,13 +17,13 @@ import { clusterList, filterFields } from './queries';
 import { states } from './state';
 import { clusterWords } from './words';
 
-const fields = { state: states, mode: ['Push', 'Pull'], region: [], provider: [], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const fields = { state: states, dialect: ['karmada', 'ocm'], mode: ['Push', 'Pull'], region: [], provider: [], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
 const nameOf = (cluster: Cluster) => cluster.name;
 const dim = (cluster: Cluster) => cluster.state === 'unknown';
 const note = (cluster: Cluster) => (cluster.state === 'ready' ? null : <ReasonLine cluster={cluster} />);
 
-/** The fleet: what needs me? Filter and order live in the address. */
-export default function ClusterListPage() {
+/** The fleet: what needs me? Filter and order live in the address; `tabs` leads to the fleet as the other dialect sees it. */
+export default function ClusterListPage({ tabs }: { tabs: ReactNode }) {
   const words = useWords(clusterWords);
   const may = useMay('operator');
   const [search, setSearch] = useSearchParams();
@@ -51,6 +51,7 @@ export default function ClusterListPage() {
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
       <PageHead title={words.title} actions={(filtered || list.rows.length > 0) && add} />
+      {tabs}
       {(filtered || list.rows.length > 0) && (
         <>
           <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />

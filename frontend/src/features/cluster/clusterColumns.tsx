@@ -7,6 +7,7 @@ import { Age } from '@/shared/ui/Age';
 import { Bar } from '@/shared/ui/Bar';
 import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
+import styles from './clusterColumns.module.css';
 import { tones } from './state';
 import type { ClusterWords } from './words.en';
 import { clusterWords } from './words';
@@ -15,9 +16,10 @@ import { clusterWords } from './words';
 export function useClusterColumns(): Column<Cluster>[] {
   const words = useWords(clusterWords);
   return useMemo(() => [
-    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (cluster) => <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link> },
+    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (cluster) => <Link href={cluster.dialect === 'ocm' ? paths.managedCluster(cluster.name) : paths.cluster(cluster.name)}>{cluster.name}</Link> },
     { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (cluster) => <StateCell cluster={cluster} words={words} /> },
-    { key: 'mode', label: words.mode, sortable: true, cell: (cluster) => cluster.mode },
+    { key: 'dialect', label: words.dialect, sortable: true, cell: (cluster) => <span className={styles['dialect']} title={words.dialectHints[cluster.dialect]}>{words.dialects[cluster.dialect]}</span> },
+    { key: 'mode', label: words.mode, sortable: true, minor: true, cell: (cluster) => cluster.mode },
     { key: 'version', label: words.version, sortable: true, cell: (cluster) => <code>{cluster.version || '–'}</code> },
     { key: 'nodes', label: words.nodes, sortable: true, right: true, cell: (cluster) => (cluster.nodes ? `${cluster.nodes.ready}/${cluster.nodes.total}` : '–') },
     { key: 'cpu', label: words.cpu, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.cpu} label={words.cpu} /> },

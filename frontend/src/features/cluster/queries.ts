@@ -8,7 +8,7 @@ import type { Filter } from '@/shared/ui/FilterBar';
 const path = (name: string) => `/clusters/${encodeURIComponent(name)}`;
 
 /** The parameters of the list that the address of the page may carry. */
-export const filterFields = ['state', 'mode', 'region', 'provider', 'label'] as const;
+export const filterFields = ['state', 'dialect', 'mode', 'region', 'provider', 'label'] as const;
 
 export function clusterList(filter: Filter, sort: string) {
   return liveList<ClusterPage>('clusters', '/clusters', { ...filter, sort });

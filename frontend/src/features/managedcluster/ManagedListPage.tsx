@@ -1,0 +1,65 @@
+import { Button } from '@mantine/core';
+import { type ReactNode, useCallback } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import type { ManagedCluster, ManagedPage } from '@/api/model';
+import { useMay } from '@/api/session';
+import { useLiveList } from '@/api/useLiveList';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
+import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { Listing } from '@/shared/ui/Listing';
+import { PageHead } from '@/shared/ui/PageHead';
+import { ReasonLine, useManagedColumns } from './managedColumns';
+import { filterFields, managedList } from './queries';
+import { states } from './state';
+import { StateCounts } from './StateCounts';
+import { managedWords } from './words';
+
+const fields = { state: states, set: [], dialect: ['ocm', 'karmada'], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const nameOf = (row: ManagedCluster) => row.name;
+const dim = (row: ManagedCluster) => row.state === 'unknown';
+const note = (row: ManagedCluster) => (row.state === 'ready' ? null : <ReasonLine row={row} />);
+
+/** The fleet in the words of Open Cluster Management; `tabs` leads to the other view of it. */
+export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
+  const words = useWords(managedWords);
+  const may = useMay('operator');
+  const [search, setSearch] = useSearchParams();
+  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
+  const sort = search.get('sort') ?? 'name';
+  const list = useLiveList<ManagedCluster, ManagedPage>(managedList(filter, sort));
+  const columns = useManagedColumns();
+  const filtered = Object.keys(filter).length > 0;
+  const setFilter = useCallback((next: Filter) => {
+    setSearch((before) => {
+      const kept = before.get('sort');
+      return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
+    }, { replace: true });
+  }, [setSearch]);
+  const setSort = useCallback((next: string) => {
+    setSearch((before) => { before.set('sort', next); return before; }, { replace: true });
+  }, [setSearch]);
+  const add = may
+    ? <Button component={Link} href={paths.addCluster()}>{words.add}</Button>
+    : <Button disabled title={words.needRole}>{words.add}</Button>;
+  return (
+    <div className="page">
+      <title>{`${words.title} · Muster`}</title>
+      <PageHead title={words.title} below={words.text} />
+      {tabs}
+      {(filtered || list.rows.length > 0) && (
+        <>
+          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
+          <StateCounts counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
+        </>
+      )}
+      <Listing
+        list={list} caption={words.title} columns={columns} rowKey={nameOf} note={note} dim={dim} sort={sort} onSort={setSort}
+        empty={filtered
+          ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => setFilter({})}>{words.clear}</Button>}>{words.noneText}</Empty>
+          : <Empty title={words.emptyTitle} action={add}>{words.emptyText}</Empty>}
+      />
+    </div>
+  );
+}

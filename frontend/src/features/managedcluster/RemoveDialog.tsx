@@ -1,0 +1,59 @@
+import { Button, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { useExplain } from '@/api/errors';
+import type { ManagedDetail, ManagedRemovalPlan } from '@/api/model';
+import { useWords } from '@/shared/hooks/useWords';
+import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import styles from './managedcluster.module.css';
+import { removalPlan, removeManaged } from './queries';
+import { managedWords } from './words';
+
+/** Removing is slow on purpose: first the plan with what would hold it up, last the name typed by hand. */
+export default function RemoveDialog({ cluster, onClose }: { cluster: ManagedDetail; onClose: () => void }) {
+  const words = useWords(managedWords);
+  const explain = useExplain();
+  const plan = useQuery(removalPlan(cluster.name));
+  const remove = useMutation(removeManaged(cluster.name));
+  const [typed, setTyped] = useState('');
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (typed === cluster.name && plan.data) remove.mutate(undefined, { onSuccess: onClose });
+  };
+  return (
+    <Dialog onClose={onClose} wide title={words.removal.title(cluster.name)}>
+      <form className={styles['form']} onSubmit={submit}>
+        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} karmada={cluster.dialect === 'karmada'} /> : <Placeholder rows={4} />}
+        <TextInput label={words.removal.type(cluster.name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
+        {remove.error && <Notice explained={explain.error(remove.error)} />}
+        <DialogButtons>
+          <Button variant="default" onClick={onClose}>{words.removal.keep}</Button>
+          <Button type="submit" color="red" disabled={typed !== cluster.name || !plan.data} loading={remove.isPending}>{words.removeNamed(cluster.name)}</Button>
+        </DialogButtons>
+      </form>
+    </Dialog>
+  );
+}
+
+function Plan({ plan, karmada }: { plan: ManagedRemovalPlan; karmada: boolean }) {
+  const words = useWords(managedWords);
+  return (
+    <section className={styles['plan']} aria-label={words.removal.plan}>
+      <h3>{words.removal.plan}</h3>
+      <p>{words.removal.works(plan.works.length)}</p>
+      {plan.works.length > 0 && (
+        <ul className={styles['steps']}>
+          {plan.works.map((work) => <li key={work.name}><code>{work.name}</code> <span className="dim">{words.deletePolicies[work.policy]}</span></li>)}
+        </ul>
+      )}
+      <p className="dim small">{words.removal.hub}</p>
+      <ul className={styles['steps']}>
+        {plan.steps.map((step) => <li key={`${step.kind} ${step.name}`}>{words.removal.verbs[step.what]} <span className="dim">{step.kind}</span> <code>{step.name}</code></li>)}
+      </ul>
+      {karmada ? <Notice tone="warn" title={words.removal.karmada} /> : <p className="dim">{words.removal.agent}</p>}
+      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
+    </section>
+  );
+}

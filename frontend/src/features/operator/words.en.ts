@@ -1,0 +1,25 @@
+export const en = {
+  title: 'Operators',
+  text: 'What the operators put on clusters: ClusterManagers (the hub side) and Klusterlets (the agents), as far as this hub’s API serves them.',
+  emptyTitle: 'No ClusterManagers or Klusterlets',
+  emptyText: 'Where muster operator runs, a ClusterManager makes a hub of a cluster and a Klusterlet puts the agents on one. They show up here with their conditions.',
+  managers: 'ClusterManagers',
+  klusterlets: 'Klusterlets',
+  states: { ready: 'Ready', progressing: 'Progressing', degraded: 'Degraded', pending: 'No operator', removing: 'Removing' },
+  mode: 'Mode',
+  namespace: 'Namespace',
+  cluster: 'Cluster',
+  created: 'Made',
+  behind: 'The operator has not seen the newest version yet',
+  conditions: 'Conditions',
+  condition: 'Condition',
+  status: 'Status',
+  statusWords: { True: 'True', False: 'False', Unknown: 'Unknown' } as Record<string, string>,
+  since: 'Since',
+  reason: 'Reason',
+  message: 'Message',
+  none: 'Nothing was reported yet.',
+  related: (n: number) => (n === 1 ? '1 object applied' : `${n} objects applied`),
+};
+
+export type OperatorWords = typeof en;

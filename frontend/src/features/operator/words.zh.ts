@@ -1,0 +1,25 @@
+import type { OperatorWords } from './words.en';
+
+export const zh: OperatorWords = {
+  title: 'Operator',
+  text: 'Operator 在集群上部署的内容：ClusterManager（中心一侧）和 Klusterlet（代理），以本中心的 API 所提供的为限。',
+  emptyTitle: '没有 ClusterManager 或 Klusterlet',
+  emptyText: '在运行 muster operator 的地方，ClusterManager 把集群变成中心，Klusterlet 在集群上部署代理。它们会连同状况显示在这里。',
+  managers: 'ClusterManager',
+  klusterlets: 'Klusterlet',
+  states: { ready: '就绪', progressing: '进行中', degraded: '降级', pending: '没有 Operator', removing: '移除中' },
+  mode: '模式',
+  namespace: '命名空间',
+  cluster: '集群',
+  created: '创建时间',
+  behind: 'Operator 尚未处理最新版本',
+  conditions: '状况',
+  condition: '状况',
+  status: '状态',
+  statusWords: { True: '是', False: '否', Unknown: '未知' },
+  since: '开始时间',
+  reason: '原因',
+  message: '信息',
+  none: '尚无上报。',
+  related: (n) => `已应用 ${n} 个对象`,
+};
