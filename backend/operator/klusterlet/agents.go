@@ -42,7 +42,7 @@ func (p plan) agents(k *ocmoperatorv1.Klusterlet, hubIdentity, cluster string, w
 	first.Name, first.App, first.Container, first.Image = registration, registrationApp, "registration-controller", p.registrationImage
 	first.Account, first.Annotations = p.registrationAccount(), annotations
 	first.Args = append([]string{"registration"}, p.registrationArgs(k)...)
-	first.Mounts = append(p.bootstrapMounts(), component.ScratchMount("hub-kubeconfig", hubDir, corev1.StorageMediumMemory), scratch)
+	first.Mounts = append(p.bootstrapMounts(), scratch)
 	if p.mode.IsSingleton() {
 		first.App, first.Container = singletonApp, "klusterlet-agent"
 		first.Args = append(append([]string{"klusterlet"}, p.registrationArgs(k)...), p.workArgs(k, "")...)
@@ -65,7 +65,7 @@ func (p plan) bootstrapMounts() []component.Mount {
 	if len(p.bootstraps) == 1 {
 		return []component.Mount{component.SecretMount("bootstrap-secret", bootstrapDir, p.bootstraps[0], true)}
 	}
-	mounts := make([]component.Mount, 0, len(p.bootstraps)+2)
+	mounts := make([]component.Mount, 0, len(p.bootstraps)+1)
 	for _, name := range p.bootstraps {
 		mounts = append(mounts, component.SecretMount("bootstrap-"+name, "/spoke/"+name, name, true))
 	}
