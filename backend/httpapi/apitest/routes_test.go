@@ -17,11 +17,16 @@ import (
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/database/databasetest"
 	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/httpapi/apitest"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/managedcluster"
+	"muster.dev/muster/backend/manifestwork"
+	"muster.dev/muster/backend/operator"
+	"muster.dev/muster/backend/placement"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
 	"muster.dev/muster/backend/workload"
@@ -62,6 +67,11 @@ func newEngine(t *testing.T) (*gin.Engine, *access.Service) {
 			enrolment.NewHandler(nil).Routes(r)
 			policy.NewHandler(nil).Routes(r)
 			workload.NewHandler(nil).Routes(r)
+			consent.NewHandler(nil, nil).Routes(r)
+			managedcluster.NewHandler(nil, records).Routes(r)
+			manifestwork.NewHandler(nil).Routes(r)
+			placement.NewHandler(nil).Routes(r)
+			operator.NewHandler(nil).Routes(r)
 			audit.NewHandler(records).Routes(r)
 			changes.Routes(r)
 		},
