@@ -8,6 +8,8 @@ import (
 // Binding is a ResourceBinding or a ClusterResourceBinding: everything but their
 // scope is the same. BindingSpec and BindingStatus return parts of the binding
 // itself, not copies.
+//
+// +kubebuilder:object:generate=false
 type Binding interface {
 	metav1.Object
 	runtime.Object
