@@ -115,7 +115,7 @@ func (s *service) tellAvailable(ctx context.Context, cluster *ocmv1.ManagedClust
 	}
 	now := metav1.NowMicro()
 	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: cluster.Name + ".", Namespace: cluster.Name}, EventTime: now,
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", cluster.Name, now.UnixNano()), Namespace: cluster.Name}, EventTime: now,
 		ReportingController: "klusterlet-agent", ReportingInstance: "klusterlet-agent-" + s.identity.Agent,
 		Action: reason, Reason: reason, Type: kind, Note: fmt.Sprintf(note, cluster.Name),
 		Regarding: corev1.ObjectReference{APIVersion: ocmv1.GroupVersion.String(), Kind: "ManagedCluster", Name: cluster.Name,

@@ -1,0 +1,407 @@
+package handshake_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"muster.dev/muster/agent/handshake"
+	ocmaddonv1beta1 "muster.dev/muster/backend/apis/ocm/addon/v1beta1"
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	ocmv1alpha1 "muster.dev/muster/backend/apis/ocm/cluster/v1alpha1"
+)
+
+func subject(t *testing.T, request []byte) (cn string, groups []string) {
+	t.Helper()
+	block, _ := pem.Decode(request)
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups = parsed.Subject.Organization
+	slices.Sort(groups)
+	return parsed.Subject.CommonName, groups
+}
+
+// renamed returns a kubeconfig that calls its cluster something else.
+func renamed(t *testing.T, kubeconfig, name string) string {
+	t.Helper()
+	config, err := clientcmd.Load([]byte(kubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := config.Contexts[config.CurrentContext]
+	config.Clusters[name] = config.Clusters[entry.Cluster]
+	delete(config.Clusters, entry.Cluster)
+	entry.Cluster = name
+	changed, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(changed)
+}
+
+func TestConsentsInEitherOrder(t *testing.T) {
+	t.Parallel()
+	for name, acceptFirst := range map[string]bool{"certificate first": false, "acceptance first": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.options.CertificateSeconds = 86400
+			f.run()
+			f.eventually("a certificate request", func() bool { return len(f.requests()) == 1 })
+			request := f.requests()[0]
+			cn, groups := subject(t, request.Spec.Request)
+			if !strings.HasPrefix(cn, "system:open-cluster-management:"+f.cluster+":") ||
+				!cmp.Equal(groups, []string{"system:open-cluster-management:" + f.cluster, "system:open-cluster-management:managed-clusters"}) {
+				t.Errorf("subject %s %v", cn, groups)
+			}
+			if request.GenerateName != f.cluster+"-" || request.Spec.SignerName != "kubernetes.io/kube-apiserver-client" || *request.Spec.ExpirationSeconds != 86400 {
+				t.Errorf("request %+v", request.ObjectMeta)
+			}
+			if acceptFirst {
+				f.accept()
+				f.approve(certificatesv1.CertificateApproved)
+			} else {
+				f.approve(certificatesv1.CertificateApproved)
+				f.eventually("the identity is kept", func() bool { i, _ := f.store.Load(t.Context()); return i != nil })
+				f.accept()
+			}
+			f.condition(ocmv1.ConditionJoined, metav1.ConditionTrue)
+			f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+			cluster := f.managed()
+			if cluster.Status.Version.Kubernetes == "" || cluster.Status.Capacity.Cpu().String() != "8" {
+				t.Errorf("status %+v", cluster.Status)
+			}
+			if diff := cmp.Diff(map[string]string{"agent.open-cluster-management.io/a": "b"}, cluster.Annotations); diff != "" {
+				t.Error(diff)
+			}
+			if len(cluster.Spec.ManagedClusterClientConfigs) != 1 || cluster.Spec.ManagedClusterClientConfigs[0].URL != "https://"+f.cluster+".example" ||
+				string(cluster.Spec.ManagedClusterClientConfigs[0].CABundle) != string(plane.CA()) {
+				t.Errorf("client configs %+v", cluster.Spec.ManagedClusterClientConfigs)
+			}
+			f.eventually("the lease is renewed", func() bool {
+				lease, err := plane.Client.CoordinationV1().Leases(f.cluster).Get(t.Context(), ocmv1.LeaseName, metav1.GetOptions{})
+				return err == nil && time.Since(lease.Spec.RenewTime.Time) < time.Hour
+			})
+			f.eventually("an event tells of it", func() bool {
+				list, err := plane.Client.EventsV1().Events(f.cluster).List(t.Context(), metav1.ListOptions{})
+				return err == nil && len(list.Items) == 1 && list.Items[0].Reason == "Available"
+			})
+		})
+	}
+}
+
+// The five keys of the contract's section 2.3 c, in a Secret made at once; a second
+// agent with that Secret needs no bootstrap.
+func TestIdentitySecretAndRestart(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	store := &handshake.SecretStore{Client: plane.Client, Namespace: "agent-of-" + f.cluster, Name: handshake.IdentitySecret, MakeNamespace: true}
+	f.options.Store = store
+	_, stop := f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	secret, err := plane.Client.CoreV1().Secrets(store.Namespace).Get(t.Context(), store.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for key := range secret.Data {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	if diff := cmp.Diff([]string{"agent-name", "cluster-name", "kubeconfig", "tls.crt", "tls.key"}, keys); diff != "" {
+		t.Error(diff)
+	}
+	config, err := clientcmd.Load(secret.Data["kubeconfig"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, entry := config.AuthInfos["default-auth"], config.Contexts["default-context"]
+	if user == nil || user.ClientCertificate != "tls.crt" || user.ClientKey != "tls.key" || entry == nil || entry.Namespace != "configuration" ||
+		config.Clusters["hub"] == nil || config.Clusters["hub"].Server != plane.Server {
+		t.Errorf("kubeconfig %s", secret.Data["kubeconfig"])
+	}
+	stop()
+
+	f.options.Bootstraps = []handshake.Source{handshake.SecretKey{Client: plane.Client, Namespace: store.Namespace, Name: "missing"}}
+	f.options.Cluster, f.options.Agent = "", ""
+	f.patch(`{"status": {"conditions": null}}`, "status")
+	f.setAccepted(metav1.ConditionTrue)
+	f.run()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	if n := len(f.requests()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestDeniedRequestIsWaitedForAndAskedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	agent, _ := f.run()
+	f.approve(certificatesv1.CertificateDenied)
+	f.eventually("the denial is told", func() bool { _, problem := agent.State(); return strings.Contains(problem, "denied") })
+	first := f.requests()
+	if len(first) != 1 {
+		t.Fatalf("%d requests", len(first))
+	}
+	if err := plane.Client.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), first[0].Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+}
+
+func TestTenWaitingRequestsAreEnough(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for range 10 {
+		_, stop := f.run()
+		n := len(f.requests())
+		f.eventually("one more request", func() bool { return len(f.requests()) > n })
+		stop()
+	}
+	agent, _ := f.run()
+	f.eventually("the halt is told", func() bool { _, problem := agent.State(); return strings.Contains(problem, "ten certificate requests") })
+	if n := len(f.requests()); n != 10 {
+		t.Errorf("%d requests", n)
+	}
+	if err := plane.Client.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: ocmv1.ClusterNameLabel + "=" + f.cluster}); err != nil {
+		t.Fatal(err)
+	}
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+}
+
+// Denied after acceptance, and accepted again: no new certificate is needed.
+func TestDenialAfterAcceptance(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.setAccepted(metav1.ConditionFalse)
+	f.patch(`{"spec": {"hubAcceptsClient": false}}`, "")
+	f.eventually("the hub says unknown, and the agent keeps silent", func() bool {
+		cluster := f.managed()
+		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped"})
+		fields := map[string]any{}
+		fields["apiVersion"], fields["kind"] = ocmv1.GroupVersion.String(), "ManagedCluster"
+		fields["metadata"] = map[string]any{"name": f.cluster, "resourceVersion": cluster.ResourceVersion}
+		var conditions []any
+		for _, c := range cluster.Status.Conditions {
+			conditions = append(conditions, map[string]any{"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339)})
+		}
+		fields["status"] = map[string]any{"conditions": conditions}
+		_, err := f.client.Resource(clustersResource).UpdateStatus(t.Context(), &unstructured.Unstructured{Object: fields}, metav1.UpdateOptions{})
+		return err == nil
+	})
+	f.patch(`{"spec": {"hubAcceptsClient": true}}`, "")
+	f.setAccepted(metav1.ConditionTrue)
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	if n := len(f.requests()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// Each of these makes the identity worthless while the agent runs: it introduces
+// itself again, in process.
+func TestBootstrapChanges(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(string) string{
+		"another name in the kubeconfig": func(s string) string { return renamed(t, s, "other") },
+		"another address":                func(s string) string { return strings.Replace(s, "https://127.0.0.1:", "https://localhost:", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			kubeconfig, err := plane.KubeconfigFor("bootstrap-of-"+f.cluster, "bootstrappers")
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(kubeconfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := filepath.Join(t.TempDir(), "bootstrap")
+			if err := os.WriteFile(own, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f.options.Bootstraps = []handshake.Source{handshake.File(own)}
+			f.run()
+			f.approve(certificatesv1.CertificateApproved)
+			f.accept()
+			f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+			before, err := f.store.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := change(string(content))
+			if changed == string(content) {
+				t.Fatal("nothing is changed")
+			}
+			if err := os.WriteFile(own+".new", []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(own+".new", own); err != nil {
+				t.Fatal(err)
+			}
+			f.eventually("another request", func() bool { return len(f.requests()) == 2 })
+			f.approve(certificatesv1.CertificateApproved)
+			f.eventually("another identity", func() bool {
+				now, err := f.store.Load(t.Context())
+				return err == nil && now != nil && string(now.CertPEM) != string(before.CertPEM) && now.Agent == before.Agent
+			})
+		})
+	}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	api := f.client.Resource(ocmv1alpha1.GroupVersion.WithResource("clusterclaims"))
+	claim := func(name, value string, labels map[string]any) {
+		t.Helper()
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ocmv1alpha1.GroupVersion.String(), "kind": "ClusterClaim",
+			"metadata": map[string]any{"name": name, "labels": labels}, "spec": map[string]any{"value": value}}}
+		if _, err := api.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim("region.example.io", "eu-1", nil)
+	claim("secret.example.io", "x", map[string]any{"open-cluster-management.io/spoke-only": ""})
+	f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	claim("id.k8s.io", "one", nil)
+	f.eventually("the claims", func() bool {
+		return cmp.Equal(f.managed().Status.ClusterClaims, []ocmv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "one"}, {Name: "region.example.io", Value: "eu-1"}})
+	})
+	if err := api.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("no claims", func() bool { return len(f.managed().Status.ClusterClaims) == 0 })
+}
+
+func TestManagedNamespacesAndAddons(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	name := "team-of-" + f.cluster
+	f.patch(`{"status": {"managedNamespaces": [{"name": "`+name+`", "clusterSet": "default"}]}}`, "status")
+	f.eventually("the namespace is told available", func() bool {
+		entries := f.managed().Status.ManagedNamespaces
+		return len(entries) == 1 && meta.IsStatusConditionTrue(entries[0].Conditions, ocmv1.ConditionNamespaceAvailable)
+	})
+	label := "clusterset.open-cluster-management.io/" + handshake.HubHash(plane.Server)[:63]
+	namespace, err := plane.Client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || namespace.Labels[label] != "true" {
+		t.Errorf("namespace %+v: %v", namespace, err)
+	}
+
+	addons := f.client.Resource(ocmaddonv1beta1.GroupVersion.WithResource("managedclusteraddons")).Namespace(f.cluster)
+	now := metav1.NowMicro()
+	if _, err := plane.Client.CoordinationV1().Leases(name).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "mesh", Namespace: name},
+		Spec: coordinationv1.LeaseSpec{RenewTime: &now}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, addon := range []string{"mesh", "lost"} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ocmaddonv1beta1.GroupVersion.String(), "kind": "ManagedClusterAddOn",
+			"metadata": map[string]any{"name": addon, "annotations": map[string]any{"addon.open-cluster-management.io/v1alpha1-install-namespace": name}}}}
+		if _, err := addons.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := func(addon string) string {
+		o, err := addons.Get(t.Context(), addon, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		if len(conditions) != 1 {
+			return ""
+		}
+		return conditions[0].(map[string]any)["status"].(string)
+	}
+	f.eventually("the add-ons are judged", func() bool { return status("mesh") == "True" && status("lost") == "Unknown" })
+}
+
+// Turned down by one hub, the agent goes to the next.
+func TestNextHub(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	second, err := plane.KubeconfigFor("second-of-"+f.cluster, "bootstrappers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "second")
+	if err := os.WriteFile(other, []byte(renamed(t, string(content), "second")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.options.Bootstraps = append(f.options.Bootstraps, handshake.File(other))
+	f.options.HubTimeout = 10 * time.Minute
+	f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.setAccepted(metav1.ConditionFalse)
+	f.patch(`{"spec": {"hubAcceptsClient": false}}`, "")
+	f.eventually("a request at the next hub", func() bool {
+		return slices.ContainsFunc(f.requests(), func(r certificatesv1.CertificateSigningRequest) bool {
+			return r.Spec.Username == "second-of-"+f.cluster
+		})
+	})
+}
+
+// What serves beside the registration is told of the hub, ends with it and is
+// begun anew with the next identity.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	hubs := make(chan handshake.Hub, 8)
+	f.options.Beside = func(ctx context.Context, hub handshake.Hub) error {
+		hubs <- hub
+		<-ctx.Done()
+		return nil
+	}
+	_, stop := f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	hub := <-hubs
+	if hub.Cluster != f.cluster || hub.Server != plane.Server || hub.Agent == "" {
+		t.Errorf("hub %+v", hub)
+	}
+	f.accept()
+	select {
+	case <-hub.Accepted:
+	case <-time.After(limit):
+		t.Error("the acceptance is not told")
+	}
+	stop()
+}
