@@ -31,9 +31,10 @@ const (
 	// burst once something changed.
 	gatherFor = 20 * time.Millisecond
 	// completeWithin is how long it waits for the rest of its clusters when some
-	// have not answered to the latest change: most do within moments, and one write
-	// tells of all. What they told is told then, whoever is missing.
-	completeWithin = 500 * time.Millisecond
+	// have not answered to the latest change: one write tells of all, even where the
+	// clusters are some way apart in a storm. What they told is told then, whoever
+	// is missing.
+	completeWithin = 3 * time.Second
 	// startWithin is how long a new binding waits for the first of them: that none
 	// has answered yet is no news.
 	startWithin = 5 * time.Second

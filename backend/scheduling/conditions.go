@@ -73,6 +73,9 @@ func (a *announcer) announce(b workv1alpha2.Binding, before *metav1.Condition, m
 	if same && !moved || !a.limit.AllowN(time.Now(), 1) {
 		return
 	}
+	if well := now.Status == metav1.ConditionTrue && (before == nil || same); well && !kube.MayTell(2) {
+		return // trouble, and its end, is always told
+	}
 	spec := b.BindingSpec()
 	kind, reason, note := corev1.EventTypeNormal, eventScheduleSucceed, "scheduled to "+resultList(spec)
 	if now.Status != metav1.ConditionTrue {
