@@ -39,12 +39,14 @@ func quotaTask(quota *policyv1alpha1.FederatedResourceQuota, assignment *policyv
 // quotaStatus is what the clusters report of their parts. What is used overall is
 // what the bindings of the namespace ask for where quotas are enforced, for that is
 // what they are judged by; else, with demand nil, the sum of the reports. It is told
-// for the resources that are bounded overall. An error names a report that cannot be
+// for the resources that are bounded overall; bindings ask for some of them. An error names a report that cannot be
 // read; the others count.
 func quotaStatus(quota *policyv1alpha1.FederatedResourceQuota, works []workv1alpha1.Work, demand corev1.ResourceList) (policyv1alpha1.FederatedResourceQuotaStatus, error) {
 	status := policyv1alpha1.FederatedResourceQuotaStatus{Overall: quota.Spec.Overall, OverallUsed: corev1.ResourceList{}}
 	for name := range quota.Spec.Overall {
-		status.OverallUsed[name] = demand[name]
+		if asked, ok := demand[name]; ok || demand == nil {
+			status.OverallUsed[name] = asked
+		}
 	}
 	var unread error
 	for i := range works {
