@@ -136,7 +136,7 @@ func (c *OperatorConfig) setUp(ctx context.Context, m ctrl.Manager, aliases []co
 	if slices.Contains(c.Sides, OperateHub) {
 		if err := clustermanager.SetupWithManager(ctx, m, clustermanager.Settings{
 			HubImage: c.HubImage, AgentImage: c.AgentImage, Replicas: c.Replicas, Namespace: c.Namespace, KeepKinds: c.KeepKinds, HostAliases: aliases,
-			Manifests: deploy.Operator(), Kinds: deploy.HubCRDs(), Webhooks: deploy.Webhooks(),
+			Manifests: deploy.Operator(), Kinds: deploy.HubCRDs(), Webhooks: deploy.Webhooks(), Rights: deploy.ExternalRBAC(),
 		}); err != nil {
 			return err
 		}

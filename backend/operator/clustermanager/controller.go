@@ -48,6 +48,8 @@ type Settings struct {
 	// Manifests holds the templates, Kinds the custom resource definitions of the hub, Webhooks the webhook configurations without where
 	// the hub is.
 	Manifests, Kinds, Webhooks fs.FS
+	// Rights is the manifest of what a hub may do on an existing API.
+	Rights []byte
 }
 
 // Reconciler puts hubs where ClusterManagers want them.

@@ -64,7 +64,7 @@ func operate(t *testing.T, p *operatortest.Plane) {
 	p.Operate(t, func(ctx context.Context, m ctrl.Manager) error {
 		return clustermanager.SetupWithManager(ctx, m, clustermanager.Settings{
 			HubImage: "muster:test", AgentImage: "muster-agent:test", Namespace: ocmoperatorv1.OperatorNamespace,
-			Manifests: deploy.Operator(), Kinds: deploy.HubCRDs(), Webhooks: deploy.Webhooks(),
+			Manifests: deploy.Operator(), Kinds: deploy.HubCRDs(), Webhooks: deploy.Webhooks(), Rights: deploy.ExternalRBAC(),
 		})
 	})
 }
@@ -216,7 +216,8 @@ func checkStatus(t *testing.T, p *operatortest.Plane, name, namespace string) {
 	for _, want := range []string{
 		"customresourcedefinitions /managedclusters.cluster.open-cluster-management.io", "namespaces /NS",
 		"clusterroles /open-cluster-management:cluster-manager-registration:controller", "serviceaccounts NS/registration-controller-sa",
-		"clusterroles /open-cluster-management:cluster-manager-work-executor-admin:webhook",
+		"clusterroles /open-cluster-management:cluster-manager-work-executor-admin:webhook", "clusterroles /open-cluster-management:cluster-manager-work:webhook",
+		"roles NS/open-cluster-management:cluster-manager-registration:controller", "roles kube-system/open-cluster-management:cluster-manager-registration:controller",
 		"deployments NS/cluster-manager-registration-controller", "deployments NS/cluster-manager-registration-webhook", "deployments NS/cluster-manager-work-webhook",
 		"validatingwebhookconfigurations /managedclustervalidators.admission.cluster.open-cluster-management.io",
 		"mutatingwebhookconfigurations /managedclustermutators.admission.cluster.open-cluster-management.io",

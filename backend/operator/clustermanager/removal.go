@@ -103,16 +103,14 @@ func (r *Reconciler) removeAccounts(ctx context.Context, s *scope) error {
 	if s.hub == nil {
 		return nil
 	}
-	for _, manifest := range []string{rbacManifest, servicesManifest} {
-		objects, err := component.Render(r.settings.Manifests, manifest, s.plan.values())
-		if err != nil {
-			return err
-		}
-		if err := component.Remove(ctx, s.hub.Client, objects...); err != nil {
-			return err
-		}
+	objects, err := r.accounts(s.plan)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := component.Remove(ctx, s.hub.Client, objects...); err != nil {
+		return err
+	}
+	return removeHubsOwn(ctx, s.hub.Client)
 }
 
 // removeNamespaces deletes the components' namespace, on the hub first.
@@ -126,5 +124,5 @@ func (r *Reconciler) removeNamespaces(ctx context.Context, s *scope) error {
 			return fmt.Errorf("remove namespace: %w", err)
 		}
 	}
-	return nil
+	return r.removeOperatorNamespace(ctx, s)
 }

@@ -32,25 +32,23 @@ var hubKinds = []string{
 	"addondeploymentconfigs.addon.open-cluster-management.io", "addontemplates.addon.open-cluster-management.io",
 }
 
-// account and service fill the manifests.
-type account struct{ Name, Binding string }
-
-type service struct {
-	Name, App string
-	Port      int32
-}
-
+// values fill the manifests.
 type values struct {
 	Manager, HubNamespace string
-	Accounts              []account
-	Services              []service
+	Accounts              []string
+	Webhooks              []webhookValues
+}
+
+type webhookValues struct {
+	Short, Account, Service, App string
+	Port                         int32
 }
 
 func (p plan) values() values {
-	v := values{Manager: p.name, HubNamespace: p.namespace, Accounts: []account{{hubAccount, "registration:controller"}}}
+	v := values{Manager: p.name, HubNamespace: p.namespace, Accounts: []string{hubAccount}}
 	for _, w := range p.webhooks() {
-		v.Accounts = append(v.Accounts, account{w.account(), w.short + ":webhook"})
-		v.Services = append(v.Services, service{Name: w.service(), App: p.deployment(w), Port: w.bind.Port})
+		v.Accounts = append(v.Accounts, w.account())
+		v.Webhooks = append(v.Webhooks, webhookValues{Short: w.short, Account: w.account(), Service: w.service(), App: p.deployment(w), Port: w.bind.Port})
 	}
 	return v
 }
@@ -134,19 +132,16 @@ func (r *Reconciler) applyPullSecret(ctx context.Context, s *scope) error {
 
 // applyAccounts writes the hub's accounts and roles, and in mode Default the Services of its webhooks.
 func (r *Reconciler) applyAccounts(ctx context.Context, s *scope) error {
-	applier := component.NewApplier(s.hub.Client, s.plan.labels())
-	manifests := []string{rbacManifest}
-	if !s.plan.hosted {
-		manifests = append(manifests, servicesManifest)
+	if err := r.ensureOperatorNamespace(ctx, s); err != nil {
+		return s.fail(reasonHubFailed, err)
 	}
-	for _, manifest := range manifests {
-		objects, err := component.Render(r.settings.Manifests, manifest, s.plan.values())
-		if err != nil {
-			return err
-		}
-		if err := applier.Apply(ctx, objects...); err != nil {
-			return s.fail(reasonHubFailed, err)
-		}
+	objects, err := r.accounts(s.plan)
+	if err != nil {
+		return err
+	}
+	applier := component.NewApplier(s.hub.Client, s.plan.labels())
+	if err := applier.Apply(ctx, objects...); err != nil {
+		return s.fail(reasonHubFailed, err)
 	}
 	s.applied = append(s.applied, applier.Applied()...)
 	return nil

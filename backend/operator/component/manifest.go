@@ -29,13 +29,22 @@ func Render(files fs.FS, name string, values any) ([]client.Object, error) {
 	if err := parsed.Execute(&out, values); err != nil {
 		return nil, fmt.Errorf("fill manifest %s: %w", name, err)
 	}
+	objects, err := Decode(out.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("decode manifest %s: %w", name, err)
+	}
+	return objects, nil
+}
+
+// Decode reads the objects of a manifest.
+func Decode(text []byte) ([]client.Object, error) {
 	var objects []client.Object
-	for decoder := yaml.NewYAMLOrJSONDecoder(&out, 4096); ; {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
 			return objects, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("decode manifest %s: %w", name, err)
+			return nil, err
 		}
 		if len(object.Object) > 0 {
 			objects = append(objects, object)
