@@ -28,12 +28,6 @@ import (
 	"muster.dev/muster/backend/kube"
 )
 
-// Reasons of Events about bindings (contract section 3.8).
-const (
-	eventEvicted      = "EvictWorkloadFromClusterSucceed"
-	eventEvictionFail = "EvictWorkloadFromClusterFailed"
-)
-
 // BindingReconciler evicts the targets of bindings and ends evictions. A request
 // without a namespace means a ClusterResourceBinding.
 type BindingReconciler struct {
@@ -148,13 +142,13 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 			return ctrl.Result{RequeueAfter: retryAfter}, nil
 		}
 		if len(evicted) > 0 {
-			r.events.Eventf(stored, nil, corev1.EventTypeWarning, eventEvictionFail, "Evict", "the binding could not be written")
+			r.tell(stored, corev1.EventTypeWarning, eventEvictionFail, "the binding could not be written")
 		}
 		return ctrl.Result{}, fmt.Errorf("evict from binding %s: %w", request.NamespacedName, err)
 	}
 	for _, task := range evicted {
 		r.deps.count(task, wanted.BindingSpec().Resource.Kind)
-		r.events.Eventf(stored, nil, corev1.EventTypeNormal, eventEvicted, "Evict", "evicted from cluster %s: %s", task.FromCluster, task.Reason)
+		r.tell(stored, corev1.EventTypeNormal, eventEvicted, "evicted from cluster "+task.FromCluster+": "+task.Reason)
 	}
 	if look.next == never {
 		return ctrl.Result{}, nil

@@ -29,6 +29,7 @@ type stage struct {
 	hub   client.Client
 	clock *testingclock.FakePassiveClock
 	r     *eviction.BindingReconciler
+	told  *events.FakeRecorder
 }
 
 func newStage(failover bool, objects ...client.Object) *stage {
@@ -38,7 +39,8 @@ func newStage(failover bool, objects ...client.Object) *stage {
 		hub:   fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).Build(),
 		clock: testingclock.NewFakePassiveClock(time.Unix(10_000, 0)),
 	}
-	s.r = eviction.NewBindingReconciler(s.hub, events.NewFakeRecorder(10), eviction.Deps{Gates: gates, Taints: true, Rate: 100, Clock: s.clock})
+	s.told = events.NewFakeRecorder(10)
+	s.r = eviction.NewBindingReconciler(s.hub, s.told, eviction.Deps{Gates: gates, Taints: true, Rate: 100, Clock: s.clock})
 	return s
 }
 
@@ -85,6 +87,16 @@ func TestATaintEvicts(t *testing.T) {
 	b, _ = s.look(t)
 	if len(b.Spec.Clusters) != 1 || len(b.Spec.GracefulEvictionTasks) != 1 || b.Spec.GracefulEvictionTasks[0].CreationTimestamp == nil {
 		t.Fatalf("after: %+v", b.Spec)
+	}
+	for _, on := range []string{"binding", "template"} {
+		select {
+		case told := <-s.told.Events:
+			if told != "Normal EvictWorkloadFromClusterSucceed evicted from cluster m1: TaintUntolerated" {
+				t.Errorf("told on the %s: %s", on, told)
+			}
+		default:
+			t.Errorf("nothing is told on the %s", on)
+		}
 	}
 	// The move is over once the others are healthy.
 	b.Status.SchedulerObservedGeneration = b.Generation
