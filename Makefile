@@ -17,7 +17,7 @@ FRONTEND := $(shell find frontend/src frontend/public frontend/scripts frontend/
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing on this machine (Debian packages as root, npm packages)
@@ -61,6 +61,59 @@ generate: frontend/node_modules/.stamp ## Generate deepcopy, OpenAPI, CRDs, the 
 
 frontend/dist/index.html: frontend/node_modules/.stamp $(FRONTEND)
 	@cd frontend && npm run --silent build
+
+##@ Deploy (any cluster of KUBECONFIG; deploy/dev/deploy-env.sh lists what can be told by the environment)
+
+# What deploying needs first; DEPLOY_NEEDS= leaves it out where nodes have the images already.
+DEPLOY_NEEDS ?= images
+export VERSION
+
+.PHONY: images
+images: build ## Pack the images of hub and agent; push them when IMAGE_REGISTRY is set, else load them by IMAGE_LOAD or say how
+	@deploy/dev/images.sh
+
+.PHONY: deploy
+deploy: deploy-hub cluster-ip ## Put hub and agents on one cluster, by their operators
+	@deploy/dev/deploy.sh spoke
+
+.PHONY: deploy-hub
+deploy-hub: $(DEPLOY_NEEDS) ## Put the hub on a cluster; writes HUB_KUBECONFIG
+	@deploy/dev/deploy.sh hub
+
+.PHONY: cluster-ip
+cluster-ip: ## Let HUB_KUBECONFIG lead to the hub by the address that its own pods use
+	@deploy/dev/deploy.sh cluster-ip
+
+.PHONY: deploy-spoke
+deploy-spoke: $(DEPLOY_NEEDS) ## Put agents on a cluster, which introduce it to the hub of HUB_KUBECONFIG
+	@deploy/dev/deploy.sh spoke
+
+.PHONY: deploy-hub-hosted
+deploy-hub-hosted: $(DEPLOY_NEEDS) ## Put a hub on a cluster for the API of EXTERNAL_HUB_KUBECONFIG
+	@deploy/dev/deploy.sh hub-hosted
+
+.PHONY: deploy-spoke-hosted
+deploy-spoke-hosted: $(DEPLOY_NEEDS) ## Put agents on a cluster for the cluster of EXTERNAL_MANAGED_KUBECONFIG
+	@deploy/dev/deploy.sh spoke-hosted
+
+.PHONY: clean-deploy
+clean-deploy: clean-spoke-cr clean-hub-cr clean-spoke-operator clean-hub-operator ## Undo deploy
+
+.PHONY: clean-hub
+clean-hub: clean-hub-cr clean-hub-operator ## Undo deploy-hub: all ManagedClusters go first
+
+.PHONY: clean-spoke
+clean-spoke: clean-spoke-cr clean-spoke-operator ## Undo deploy-spoke
+
+.PHONY: clean-hub-hosted
+clean-hub-hosted: clean-hub-cr-hosted clean-hub-operator ## Undo deploy-hub-hosted
+
+.PHONY: clean-spoke-hosted
+clean-spoke-hosted: clean-spoke-cr-hosted clean-spoke-operator ## Undo deploy-spoke-hosted
+
+.PHONY: clean-hub-cr clean-hub-cr-hosted clean-hub-operator clean-spoke-cr clean-spoke-cr-hosted clean-spoke-operator
+clean-hub-cr clean-hub-cr-hosted clean-hub-operator clean-spoke-cr clean-spoke-cr-hosted clean-spoke-operator:
+	@deploy/dev/clean-deploy.sh $(@:clean-%=%)
 
 ##@ Check
 

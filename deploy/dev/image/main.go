@@ -18,10 +18,12 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
@@ -31,7 +33,10 @@ const (
 )
 
 // options are the command line.
-type options struct{ out, tag, ca, arch, binary string }
+type options struct {
+	out, tag, ca, arch, binary string
+	push                       bool
+}
 
 func main() {
 	var o options
@@ -39,6 +44,7 @@ func main() {
 	flag.StringVar(&o.tag, "t", "", "NAME:TAG of the image (required)")
 	flag.StringVar(&o.ca, "ca", "/etc/ssl/certs/ca-certificates.crt", "bundle of CA certificates to put in")
 	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture of the binary")
+	flag.BoolVar(&o.push, "push", false, "also push the image to the registry of its name, signed in as docker or podman would be")
 	flag.Parse()
 	o.binary = flag.Arg(0)
 	if err := pack(o); err != nil {
@@ -64,7 +70,13 @@ func pack(o options) error {
 	if err := tarball.WriteToFile(partial, tag, image); err != nil {
 		return fmt.Errorf("write %s: %w", o.out, err)
 	}
-	return os.Rename(partial, o.out)
+	if err := os.Rename(partial, o.out); err != nil || !o.push {
+		return err
+	}
+	if err := remote.Write(tag, image, remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("push %s: %w", tag, err)
+	}
+	return nil
 }
 
 func build(o options) (v1.Image, error) {

@@ -4,11 +4,17 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
@@ -100,5 +106,32 @@ func TestPackRefuses(t *testing.T) {
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("%s: left %v", name, left)
 		}
+	}
+}
+
+func TestPush(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	image := strings.TrimPrefix(server.URL, "http://") + "/team/muster-agent:v1"
+	dir := t.TempDir()
+	for _, file := range []string{"muster-agent", "ca.crt"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options{out: filepath.Join(dir, "image.tar"), tag: image, ca: filepath.Join(dir, "ca.crt"), arch: "amd64", binary: filepath.Join(dir, "muster-agent"), push: true}
+	if err := pack(o); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed, err := remote.Image(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err := pushed.ConfigFile(); err != nil || config.Architecture != "amd64" {
+		t.Errorf("pushed %+v, %v", config, err)
 	}
 }
