@@ -84,7 +84,7 @@ func (h *Handler) list(c *gin.Context) error {
 // get shows one cluster.
 //
 //	@ID			getWaiting
-//	@Summary	One cluster's consents, also after it has left the waiting room
+//	@Summary	One cluster's consents, also before it has introduced itself and after it has left the waiting room
 //	@Tags		consent
 //	@Param		cluster	path		string	true	"name of the cluster"
 //	@Success	200		{object}	WaitingRow

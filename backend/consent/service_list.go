@@ -50,13 +50,17 @@ func (s *Service) List(ctx context.Context, query Query) ([]WaitingRow, error) {
 	return fitting, nil
 }
 
-// Get returns the row of a cluster, also of one that has left the room.
-// Everybody who is signed in may.
+// Get returns the row of a cluster, also of one that has left the room, or is
+// expected and has not introduced itself. Everybody who is signed in may.
 func (s *Service) Get(ctx context.Context, cluster string) (WaitingRow, error) {
 	if err := access.Require(ctx, access.RoleViewer); err != nil {
 		return WaitingRow{}, err
 	}
-	return s.find(cluster)
+	row, err := s.find(cluster)
+	if fault.Is(err, fault.KindNotFound) {
+		return compose(cluster, nil, nil).row, nil
+	}
+	return row, err
 }
 
 func (s *Service) find(cluster string) (WaitingRow, error) {

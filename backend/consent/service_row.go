@@ -69,6 +69,8 @@ type WaitingRow struct {
 	Denied   bool `json:"denied"`
 	// AcceptedBy is the person of the dashboard, or the rule, if it was one of them.
 	AcceptedBy string `json:"acceptedBy,omitempty" validate:"optional"`
+	// AcceptedAt is when the hub had prepared for the cluster.
+	AcceptedAt *time.Time `json:"acceptedAt,omitempty" validate:"optional"`
 	// DeniedBy and DeniedReason are known of a refusal in the dashboard.
 	DeniedBy     string `json:"deniedBy,omitempty" validate:"optional"`
 	DeniedReason string `json:"deniedReason,omitempty" validate:"optional"`
@@ -204,7 +206,7 @@ type composed struct {
 // compose makes the row of a cluster of which there is a ManagedCluster or a
 // request, or both.
 func compose(name string, cluster *ocmv1.ManagedCluster, requests []CSRRow) composed {
-	row := WaitingRow{Cluster: name, Certificate: CertificateNone, URLs: []string{}, Requests: newestFirst(requests)}
+	row := WaitingRow{Cluster: name, Certificate: CertificateNone, URLs: []string{}, Requests: append([]CSRRow{}, newestFirst(requests)...)}
 	var decided time.Time
 	later := func(at time.Time) {
 		if at.After(decided) {
@@ -265,7 +267,9 @@ func (row *WaitingRow) describe(cluster *ocmv1.ManagedCluster) (decided time.Tim
 	}
 	switch {
 	case row.Accepted && consent != nil && consent.Reason == ocmv1.ReasonAccepted:
-		return consent.LastTransitionTime.UTC()
+		at := consent.LastTransitionTime.UTC()
+		row.AcceptedAt = &at
+		return at
 	case row.Accepted:
 		return row.CreatedAt // accepted this moment, or from the beginning
 	case cluster.Annotations[AnnotationDeniedAt] != "":

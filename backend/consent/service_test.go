@@ -245,7 +245,7 @@ func (r *room) testConsents(t *testing.T) {
 	apitest.Run(t, r.api, []apitest.Scenario{
 		{Name: "stranger", Method: "GET", Path: "/api/v1/waiting", Status: 401},
 		{Name: "nobody yet", Method: "GET", Path: "/api/v1/waiting", Header: asViewer, Status: 200, Contains: []string{`"items":[]`, `"total":0`}},
-		{Name: "an unknown cluster", Method: "GET", Path: "/api/v1/waiting/edge-1", Header: asViewer, Status: 404},
+		{Name: "one that is expected", Method: "GET", Path: "/api/v1/waiting/edge-1", Header: asViewer, Status: 200, Contains: []string{`"exists":false`, `"next":"agent"`, `"requests":[]`}},
 		post("nobody asks", "/waiting/edge-1/approve", "{}", asOperator, 404, "not-found"),
 	})
 	request, fingerprint := r.introduce(t, "edge-1", "a1b2c")

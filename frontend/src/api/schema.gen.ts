@@ -762,7 +762,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One cluster's consents, also after it has left the waiting room */
+        /** One cluster's consents, also before it has introduced itself and after it has left the waiting room */
         get: operations["getWaiting"];
         put?: never;
         post?: never;
@@ -1516,6 +1516,8 @@ export interface components {
         };
         "consent.WaitingRow": {
             accepted: boolean;
+            /** @description AcceptedAt is when the hub had prepared for the cluster. */
+            acceptedAt?: string;
             /** @description AcceptedBy is the person of the dashboard, or the rule, if it was one of them. */
             acceptedBy?: string;
             /**

@@ -3,8 +3,11 @@ import type { SessionInfo, WaitingRow } from '@/api/model';
 import { SessionProvider } from '@/api/session';
 import { click, render } from '@/test/render';
 import { ConsentCard } from './ConsentCard';
-import { type Decision, unknownCluster } from './queries';
+import type { Decision } from './queries';
 
+const unknownCluster = (cluster: string): WaitingRow => ({
+  cluster, exists: false, accepted: false, denied: false, waits: false, next: 'agent', certificate: 'none', joined: false, available: '', urls: [], createdAt: '0001-01-01T00:00:00Z', requests: [],
+});
 const digest = '0123456789abcdef'.repeat(4);
 const row: WaitingRow = {
   ...unknownCluster('edge'), exists: true, waits: true, next: 'both', certificate: 'pending', createdAt: '2026-11-21T12:00:00Z', urls: ['https://edge:6443'],

@@ -34,7 +34,7 @@ export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen = f
         {onChoose && row.waits && <Checkbox aria-label={words.choose(row.cluster)} checked={chosen} disabled={!may} onChange={(event) => onChoose(row.cluster, event.currentTarget.checked)} />}
         <h2 className={styles['name']}>{row.cluster}</h2>
         <StateMark tone={tone}>{label}</StateMark>
-        {row.createdAt && <span className="dim small">{words.age} <Age at={row.createdAt} /></span>}
+        <span className="dim small"><Age at={row.createdAt} ago /></span>
         <span className={styles['actions']}>
           {canApprove(row) && canAccept(row) && !row.denied && (
             <Button disabled={!may} title={title} aria-label={words.bothNamed(row.cluster)} onClick={() => onDecide({ action: 'approve-and-accept', rows: [row] })}>{words.both}</Button>

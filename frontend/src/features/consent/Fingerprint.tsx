@@ -9,9 +9,10 @@ export function Fingerprint({ value }: { value: string }) {
   const words = useWords(consentWords);
   return (
     <span className={styles['fingerprint']}>
-      <code className={styles['digest']} aria-label={value}>
-        {fingerprintParts(value).map((part, index) => <span key={index}>{part}</span>)}
-      </code>
+      <span className={styles['text']}>
+        <span className="dim small">{words.fingerprint}</span>
+        <code className={styles['digest']}>{fingerprintParts(value).map((part, index) => <span key={index}>{part}</span>)}</code>
+      </span>
       <CopyButton text={value} what={words.fingerprint} />
     </span>
   );

@@ -1,7 +1,6 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
-import { fetchOne } from '@/api/cache';
-import { ApiError, del, get, post } from '@/api/client';
-import { live, liveList, queryClient } from '@/api/hub';
+import { del, post } from '@/api/client';
+import { liveList, liveOne, queryClient } from '@/api/hub';
 import type { ApprovalRule, BulkDecision, BulkOutcome, NewOnboarding, NewRule, Onboarded, Page, WaitingRow } from '@/api/model';
 
 const path = (cluster: string) => `/waiting/${encodeURIComponent(cluster)}`;
@@ -10,24 +9,9 @@ export function waitingList(state: string, q: string) {
   return liveList<Page<WaitingRow>>('waiting', '/waiting', { state, q });
 }
 
-/** A cluster of which the hub knows nothing yet. */
-export function unknownCluster(cluster: string): WaitingRow {
-  return { cluster, exists: false, accepted: false, denied: false, waits: false, next: 'agent', certificate: 'none', joined: false, available: '', urls: [], createdAt: '', requests: [] };
-}
-
-/** One cluster, also before it has introduced itself: live events fill it in. */
+/** One cluster, also before it has introduced itself. */
 export function waitingRow(cluster: string) {
-  return queryOptions({
-    queryKey: ['waiting', 'one', cluster],
-    queryFn: ({ signal }) => fetchOne(live, 'waiting', cluster, async () => {
-      try {
-        return await get<WaitingRow>(path(cluster), undefined, signal);
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return unknownCluster(cluster);
-        throw error;
-      }
-    }),
-  });
+  return queryOptions(liveOne<WaitingRow>('waiting', cluster, path(cluster)));
 }
 
 /** What somebody decides about one cluster or several. */

@@ -38,7 +38,7 @@ function approval(row: WaitingRow, issued: boolean): Stage {
 }
 
 function acceptance(row: WaitingRow): Stage {
-  if (row.accepted) return { name: 'accepted', state: 'done', aside: row.acceptedBy };
+  if (row.accepted) return { name: 'accepted', state: 'done', at: row.acceptedAt, aside: row.acceptedBy };
   if (row.denied) return { name: 'accepted', state: 'failed', failure: 'denied' };
   return row.exists ? { name: 'accepted', state: 'running', waits: 'you' } : { name: 'accepted', state: 'pending' };
 }

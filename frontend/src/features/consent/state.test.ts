@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { CertificateRequest, WaitingRow } from '@/api/model';
-import { unknownCluster } from './queries';
 import { isHttps, isName, parseLabels, ruleProblem } from './rules';
 import { stagesOf } from './stages';
 import { acceptanceOf, canAccept, canApprove, canDeny, fingerprintParts, leading, lifetimeOf, requesterOf, standing } from './state';
 import { en } from './words.en';
 
+const unknownCluster = (cluster: string): WaitingRow => ({
+  cluster, exists: false, accepted: false, denied: false, waits: false, next: 'agent', certificate: 'none', joined: false, available: '', urls: [], createdAt: '0001-01-01T00:00:00Z', requests: [],
+});
 const request = (more: Partial<CertificateRequest> = {}): CertificateRequest => ({
   name: 'edge-1', cluster: 'edge', agent: 'a1b2c', state: 'pending', superseded: false, requester: 'system:bootstrap:abcdef', groups: [],
   fingerprint: `SHA256:${'0123456789abcdef'.repeat(4)}`, createdAt: '2026-11-21T12:00:00Z', renewal: false, ...more,

@@ -15,16 +15,21 @@ export function masked(text: string, secret: string): string {
   return text.replaceAll(hidden, '•'.repeat(Math.min(hidden.length, 24)));
 }
 
-/** A command to run elsewhere, in one piece to copy; a secret in it is masked until asked for. */
+/** Long runs of base64, such as a certificate, cut down to what tells them apart. Nobody reads them. */
+export function shortened(text: string): string {
+  return text.replace(/[A-Za-z0-9+/]{160,}={0,2}/g, (run) => `${run.slice(0, 24)}…${run.slice(-12)}`);
+}
+
+/** A command to run elsewhere, in one piece to copy; a secret in it is masked until asked for, and what nobody reads is cut short. */
 export function CommandBlock({ text, secret = '', what }: { text: string; secret?: string; what: string }) {
   const words = useWords(uiWords);
   const [shown, setShown] = useState(false);
   return (
     <figure className={styles['block']}>
-      <pre className={styles['text']} aria-label={what} tabIndex={0}>{shown ? text : masked(text, secret)}</pre>
+      <pre className={styles['text']} aria-label={what} tabIndex={0}>{shown ? text : shortened(masked(text, secret))}</pre>
       <div className={styles['tools']}>
         <CopyButton text={text} />
-        {secret && (
+        {(secret || shortened(text) !== text) && (
           <Button
             variant="default" size="compact-sm" aria-pressed={shown} onClick={() => setShown(!shown)}
             leftSection={shown ? <IconEyeOff size={16} /> : <IconEye size={16} />}
