@@ -221,9 +221,9 @@ func (m *memberWatch) alive(ctx context.Context) error {
 	case code == http.StatusForbidden: // it answers, and keeps its health to itself
 		return nil
 	case errors.Is(within.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("The kube-apiserver is not ok, status code: %d, no answer within %s", code, probeTimeout) //nolint:staticcheck // a condition's message
+		return fmt.Errorf("status code: %d, no answer within %s", code, probeTimeout)
 	}
-	return fmt.Errorf("The kube-apiserver is not ok, status code: %d, %w", code, err) //nolint:staticcheck // a condition's message
+	return fmt.Errorf("status code: %d, %w", code, err)
 }
 
 func (m *memberWatch) code(ctx context.Context, path string) (int, error) {

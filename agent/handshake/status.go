@@ -34,7 +34,7 @@ func report(cluster *ocmv1.ManagedCluster, seen observation, turned *rotation, n
 		return status
 	}
 	if !*seen.healthy {
-		set(metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonKubeAPIServerUnavailable, Message: brief(seen.problem)})
+		set(metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonKubeAPIServerUnavailable, Message: brief("The kube-apiserver is not ok, " + seen.problem)})
 		return status
 	}
 	set(metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: ocmv1.ReasonAvailable, Message: "Managed cluster is available"})

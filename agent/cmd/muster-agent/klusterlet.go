@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/agent/handshake"
@@ -40,19 +41,29 @@ hub-kubeconfig-secret of the namespace open-cluster-management-agent, or in a di
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return common.run(c.Context(), func(ctx context.Context, s *setting) error {
-				if definitions || !s.inCluster && !c.Flags().Changed("install-definitions") {
-					if err := ensureDefinitions(ctx, s.member, s.log); err != nil {
-						return err
-					}
-				}
+				ready := make(chan struct{})
 				registrar, err := registration.registrar(s, func(ctx context.Context, hub handshake.Hub) error {
+					select {
+					case <-ready:
+					case <-ctx.Done():
+						return nil
+					}
 					return besides(ctx, s, &work, registration.agentID, hub)
 				})
 				if err != nil {
 					return err
 				}
 				s.health.watch(registrar.State)
-				return registrar.Run(ctx)
+				group, ctx := errgroup.WithContext(ctx)
+				group.Go(func() error { return registrar.Run(ctx) })
+				group.Go(func() error {
+					defer close(ready)
+					if definitions || !s.inCluster && !c.Flags().Changed("install-definitions") {
+						return ensureDefinitions(ctx, s.member, s.log)
+					}
+					return nil
+				})
+				return group.Wait()
 			})
 		},
 	}
