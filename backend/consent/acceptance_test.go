@@ -263,7 +263,9 @@ func (h *hubUnderTest) testAccepted(t *testing.T) {
 	if err := h.Client.Delete(ctx, role); err != nil {
 		t.Fatal(err)
 	}
-	h.Await(t, "the role to be made again", func(ctx context.Context) bool { return h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "c1"}, role) == nil })
+	h.Await(t, "the role to be made again", func(ctx context.Context) bool {
+		return h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "c1"}, role) == nil
+	})
 }
 
 func work(name string) *ocmworkv1.ManifestWork {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,5 +175,18 @@ func TestWatches(t *testing.T) {
 	stop()
 	for range 4 {
 		<-ended
+	}
+}
+
+// TestOriginOf keeps where a request came from short and without a port.
+func TestOriginOf(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, requestsPath, nil)
+	r.RemoteAddr = "[fd00::9]:4711"
+	r.Header.Set("User-Agent", strings.Repeat("x", 500))
+	var got origin
+	NewWatches().Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = originFrom(r.Context()) })).ServeHTTP(httptest.NewRecorder(), r)
+	if got.address != "fd00::9" || len(got.program) != longestProgram {
+		t.Errorf("origin %+v", got)
 	}
 }

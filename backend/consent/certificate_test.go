@@ -91,7 +91,9 @@ func (h *hubUnderTest) testCertificates(t *testing.T) {
 	h.decide(t, "renews", true)
 	h.awaitReason(t, "renews", ocmv1.ReasonAccepted)
 	agent := h.agentOf(t, "renews")
-	h.Await(t, "the agent's rights", func(ctx context.Context) bool { return agent.List(ctx, &certificatesv1.CertificateSigningRequestList{}) == nil })
+	h.Await(t, "the agent's rights", func(ctx context.Context) bool {
+		return agent.List(ctx, &certificatesv1.CertificateSigningRequestList{}) == nil
+	})
 	h.ask(t, agent, "renews-1", consent.Agent{Cluster: "renews", Name: "a1"})
 	h.awaitIssued(t, "renews-1")
 	h.ask(t, agent, "renews-2", consent.Agent{Cluster: "renews", Name: "zzzzz"})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -149,14 +150,14 @@ func (r *CleanupReconciler) SetupWithManager(m ctrl.Manager) error {
 	})
 	return ctrl.NewControllerManagedBy(m).Named("certificate-cleanup").
 		Watches(&certificatesv1.CertificateSigningRequest{}, byLabel).
-		Watches(&ocmv1.ManagedCluster{}, &handler.EnqueueRequestForObject{}).
+		Watches(&ocmv1.ManagedCluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(consentChanged)).
 		Complete(r)
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *CleanupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var requests certificatesv1.CertificateSigningRequestList
-	err := r.hub.List(ctx, &requests, client.MatchingLabels{ocmv1.ClusterNameLabel: request.Name}, client.UnsafeDisableDeepCopy)
+	err := r.hub.List(ctx, &requests, client.MatchingFields{clusterIndex: request.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil || len(requests.Items) == 0 {
 		return ctrl.Result{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -40,7 +41,7 @@ type ApprovalReconciler struct {
 func (r *ApprovalReconciler) SetupWithManager(m ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(m).Named("certificate-approval").
 		For(&certificatesv1.CertificateSigningRequest{}).
-		Watches(&ocmv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.pendingOf)).
+		Watches(&ocmv1.ManagedCluster{}, handler.EnqueueRequestsFromMapFunc(r.pendingOf), builder.WithPredicates(consentChanged)).
 		WatchesRawSource(r.waiting.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
@@ -50,7 +51,7 @@ func (r *ApprovalReconciler) SetupWithManager(m ctrl.Manager) error {
 // the cluster may let its agent renew.
 func (r *ApprovalReconciler) pendingOf(ctx context.Context, cluster client.Object) []reconcile.Request {
 	var requests certificatesv1.CertificateSigningRequestList
-	if err := r.hub.List(ctx, &requests, client.MatchingLabels{ocmv1.ClusterNameLabel: cluster.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.hub.List(ctx, &requests, client.MatchingFields{clusterIndex: cluster.GetName()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var waiting []reconcile.Request

@@ -3,14 +3,18 @@ package consent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -41,6 +45,9 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if d.Audit == nil {
 		d.Audit = noAudit{}
 	}
+	if err := m.GetFieldIndexer().IndexField(context.Background(), &certificatesv1.CertificateSigningRequest{}, clusterIndex, indexCluster); err != nil {
+		return fmt.Errorf("index certificate requests by cluster: %w", err)
+	}
 	hub, shared := m.GetClient(), roles{hub: m.GetClient(), live: m.GetAPIReader()}
 	clusters, requests := new(poker), new(poker)
 	for name, setUp := range map[string]func(ctrl.Manager) error{
@@ -63,6 +70,32 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	}
 	return nil
 }
+
+// clusterIndex finds the certificate requests of a cluster, by their label.
+const clusterIndex = "open-cluster-management.cluster"
+
+func indexCluster(csr client.Object) []string {
+	if cluster := csr.GetLabels()[ocmv1.ClusterNameLabel]; cluster != "" {
+		return []string{cluster}
+	}
+	return nil
+}
+
+// consentChanged lets pass what may change what becomes of certificate requests: a
+// cluster that comes, and a decision about it. Its reports do not.
+var consentChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*ocmv1.ManagedCluster)
+	after, too := e.ObjectNew.(*ocmv1.ManagedCluster)
+	if !ok || !too || before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) {
+		return true
+	}
+	for _, kind := range []string{ocmv1.ConditionHubAccepted, ocmv1.ConditionJoined} {
+		if meta.IsStatusConditionTrue(before.Status.Conditions, kind) != meta.IsStatusConditionTrue(after.Status.Conditions, kind) {
+			return true
+		}
+	}
+	return false
+}}
 
 // pokeWaiting has everything judged again that waits for a consent.
 func pokeWaiting(hub client.Client, clusters, requests *poker) {

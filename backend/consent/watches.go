@@ -82,21 +82,32 @@ const longestProgram = 128
 // agents, and passes on where requests come from.
 func (w *Watches) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		from := origin{address: r.RemoteAddr, program: r.UserAgent()}
-		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-			from.address = host
+		if r.Method == http.MethodPost && r.URL.Path == requestsPath {
+			r = r.WithContext(context.WithValue(r.Context(), originKey{}, originOf(r)))
 		}
-		if len(from.program) > longestProgram {
-			from.program = from.program[:longestProgram]
-		}
-		ctx := context.WithValue(r.Context(), originKey{}, from)
 		if cluster, opened := streamOf(r); opened != nil {
-			ctx, opened.cut = context.WithCancel(ctx)
+			var ctx context.Context
+			ctx, opened.cut = context.WithCancel(r.Context())
 			defer opened.cut()
 			defer w.keep(cluster, opened)()
+			r = r.WithContext(ctx)
 		}
-		next.ServeHTTP(rw, r.WithContext(ctx))
+		next.ServeHTTP(rw, r)
 	})
+}
+
+// requestsPath is where certificate requests are made.
+const requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+func originOf(r *http.Request) origin {
+	from := origin{address: r.RemoteAddr, program: r.UserAgent()}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		from.address = host
+	}
+	if len(from.program) > longestProgram {
+		from.program = from.program[:longestProgram]
+	}
+	return from
 }
 
 // streamOf reads which agent opens a watch, and of what. Agents sign in with a
