@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -433,5 +435,36 @@ func TestWorksOfUnseenBindings(t *testing.T) {
 	u.saw(binding, work)
 	if got := u.of(binding); len(got) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// In a storm bindings wait longer for their clusters, yet not for ever.
+func TestPatienceInAStorm(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(time.Unix(1000, 0))
+	s := newSettling(clock)
+	first := types.NamespacedName{Name: "first"}
+	after := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+	if got := s.patience(first, completeWithin); got != completeWithin {
+		t.Errorf("at first: %s", got)
+	}
+	after(completeWithin)
+	if got := s.patience(first, completeWithin); got != 0 {
+		t.Errorf("alone: %s", got)
+	}
+	for i := range stormSize {
+		s.patience(types.NamespacedName{Name: fmt.Sprint(i)}, completeWithin)
+	}
+	if got := s.patience(first, completeWithin); got != completeWithin {
+		t.Errorf("in a storm: %s", got)
+	}
+	after(stormWithin - completeWithin)
+	if got := s.patience(first, completeWithin); got != 0 {
+		t.Errorf("in a storm that does not end: %s", got)
+	}
+	s.done(types.NamespacedName{Name: "0"})
+	second := types.NamespacedName{Name: "second"}
+	s.done(first)
+	if s.patience(second, completeWithin); len(s.since) != stormSize {
+		t.Errorf("%d wait", len(s.since))
 	}
 }

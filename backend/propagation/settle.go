@@ -71,6 +71,19 @@ func (s *settling) left(binding types.NamespacedName, limit time.Duration) time.
 	return max(0, limit-s.clock.Since(began))
 }
 
+// patience is left, or more of it in a storm; which may end before, so that it is
+// to be asked again after the usual time at the latest.
+func (s *settling) patience(binding types.NamespacedName, usual time.Duration) time.Duration {
+	left := s.left(binding, usual)
+	s.mu.Lock()
+	storm := len(s.since) > stormSize
+	s.mu.Unlock()
+	if left > 0 || !storm {
+		return left
+	}
+	return min(usual, s.left(binding, stormWithin))
+}
+
 func (s *settling) done(binding types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

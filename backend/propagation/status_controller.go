@@ -31,10 +31,14 @@ const (
 	// burst once something changed.
 	gatherFor = 20 * time.Millisecond
 	// completeWithin is how long it waits for the rest of its clusters when some
-	// have not answered to the latest change: one write tells of all, even where the
-	// clusters are some way apart in a storm. What they told is told then, whoever
-	// is missing.
+	// have not answered to the latest change: one write tells of all. What they told
+	// is told then, whoever is missing.
 	completeWithin = 3 * time.Second
+	// stormWithin is how long both wait while more than stormSize bindings do: then
+	// a member has simply not got to it yet. One that does not answer at all counts
+	// as away before.
+	stormWithin = time.Minute
+	stormSize   = 50
 	// startWithin is how long a new binding waits for the first of them: that none
 	// has answered yet is no news.
 	startWithin = 5 * time.Second
@@ -169,9 +173,9 @@ func (r *StatusReconciler) patience(name types.NamespacedName, b work.Binding, t
 	case told.complete:
 		return 0
 	case first && !told.any:
-		return r.starting.left(name, startWithin)
+		return r.starting.patience(name, startWithin)
 	}
-	return r.gathering.left(name, completeWithin)
+	return r.gathering.patience(name, completeWithin)
 }
 
 // write sends the status. It goes by what the cache knows; if that is outdated
