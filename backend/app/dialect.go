@@ -8,6 +8,7 @@ import (
 	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/managedcluster"
+	"muster.dev/muster/backend/manifestwork"
 	"muster.dev/muster/backend/placement"
 )
 
@@ -17,14 +18,15 @@ import (
 type dialect struct {
 	consent   *consent.Admission
 	placement *placement.Admission
+	works     *manifestwork.Admission
 }
 
 func newDialect() *dialect {
-	return &dialect{consent: consent.NewAdmission(), placement: placement.NewAdmission()}
+	return &dialect{consent: consent.NewAdmission(), placement: placement.NewAdmission(), works: manifestwork.NewAdmission()}
 }
 
 func (d *dialect) admission() []controlplane.Admission {
-	return []controlplane.Admission{d.consent, d.placement}
+	return []controlplane.Admission{d.consent, d.placement, d.works}
 }
 
 // useClient gives admission sight of the API. Every replica answers webhooks, so
@@ -32,6 +34,7 @@ func (d *dialect) admission() []controlplane.Admission {
 func (d *dialect) useClient(hub client.Client) {
 	d.consent.UseClient(hub)
 	d.placement.UseClient(hub)
+	d.works.UseClient(hub)
 }
 
 // bootstrap writes what agents and users expect to find.

@@ -13,6 +13,7 @@ import (
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/managedcluster"
+	"muster.dev/muster/backend/manifestwork"
 	"muster.dev/muster/backend/placement"
 )
 
@@ -72,6 +73,9 @@ func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
 	}
 	if err := placement.SetupWithManager(manager, placement.Deps{}); err != nil {
 		return nil, fmt.Errorf("set up placements: %w", err)
+	}
+	if err := manifestwork.SetupWithManager(manager, manifestwork.Deps{}); err != nil {
+		return nil, fmt.Errorf("set up manifest works: %w", err)
 	}
 	return &managed{book: book}, nil
 }
