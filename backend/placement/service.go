@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -177,11 +179,11 @@ func (s *Service) Get(ctx context.Context, namespace, name string) (PlacementDet
 	if err != nil {
 		return PlacementDetail{}, err
 	}
-	spec, err := yaml.Marshal(object.Spec)
+	spec, err := specOf(&object)
 	if err != nil {
 		return PlacementDetail{}, fmt.Errorf("encode placement %s: %w", name, err)
 	}
-	detail := PlacementDetail{Row: rowOf(&object), BoundSets: []string{}, Chosen: chosenBy(decisions), Left: []LeftOutCluster{}, Spec: string(spec)}
+	detail := PlacementDetail{Row: rowOf(&object), BoundSets: []string{}, Chosen: chosenBy(decisions), Left: []LeftOutCluster{}, Spec: spec}
 	outcome := Decide(in)
 	if outcome.Misconfigured != "" {
 		return detail, nil
@@ -193,6 +195,39 @@ func (s *Service) Get(ctx context.Context, namespace, name string) (PlacementDet
 		}
 	}
 	return detail, nil
+}
+
+// specOf is a placement's spec as YAML, without what is empty.
+func specOf(object *ocmv1beta1.Placement) (string, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&object.Spec)
+	if err != nil {
+		return "", err
+	}
+	if strategy, ok, _ := unstructured.NestedMap(fields, "decisionStrategy", "groupStrategy"); ok && fmt.Sprint(strategy["clustersPerDecisionGroup"]) == "0" {
+		unstructured.RemoveNestedField(fields, "decisionStrategy", "groupStrategy", "clustersPerDecisionGroup")
+	}
+	prune(fields)
+	spec, err := yaml.Marshal(fields)
+	return string(spec), err
+}
+
+// prune takes out what holds nothing. A selector that chooses everything is
+// written {} and says as much when it is left out.
+func prune(fields map[string]any) {
+	for key, value := range fields {
+		if list, ok := value.([]any); ok {
+			for _, item := range list {
+				if one, ok := item.(map[string]any); ok {
+					prune(one)
+				}
+			}
+		}
+		if inner, ok := value.(map[string]any); ok {
+			if prune(inner); len(inner) == 0 {
+				delete(fields, key)
+			}
+		}
+	}
 }
 
 // input is what the hub's own decision about a placement depends on, and the

@@ -18,13 +18,11 @@ type Item = ManifestWorkDetail['objects'][number];
 
 /** One ManifestWork: each object, what the agent says of it, and what it read from it. */
 export default function WorkDialog({ cluster, work, onClose }: { cluster: string; work: string; onClose: () => void }) {
-  const words = useWords(managedWords);
   const explain = useExplain();
   const query = useQuery(workDetail(cluster, work));
   return (
     <Dialog onClose={onClose} wide title={work}>
       {query.data ? <Details work={query.data} /> : query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={4} />}
-      <span className="hidden">{words.work}</span>
     </Dialog>
   );
 }
@@ -40,7 +38,7 @@ function Details({ work }: { work: ManifestWorkDetail }) {
         [words.deletePolicy, words.deletePolicies[work.deletePolicy]],
         [words.executor, work.executor ? <code key="executor">{work.executor}</code> : words.executorSelf],
         [words.owner, work.owner ?? words.ownerDirect],
-        [words.created, <Age key="age" at={work.createdAt} ago />],
+        [words.made, <Age key="age" at={work.createdAt} ago />],
       ]} />
       <h3>{words.objects}</h3>
       <ul className={styles['objects']}>{work.objects.map((object) => <ObjectItem key={object.ordinal} object={object} />)}</ul>

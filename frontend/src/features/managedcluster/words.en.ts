@@ -69,6 +69,7 @@ export const en = {
   leaseEnds: (age: string) => `given up in ${age}`,
   leaseOver: 'overdue',
   created: 'Introduced',
+  made: 'Made',
   capacity: 'Capacity',
   capacityNone: 'The agent has not reported its capacity yet.',
   resource: 'Resource',

@@ -69,6 +69,7 @@ export const zh: ManagedWords = {
   leaseEnds: (age) => `${age}后视为失联`,
   leaseOver: '已过期',
   created: '首次出现',
+  made: '创建时间',
   capacity: '容量',
   capacityNone: '代理尚未上报容量。',
   resource: '资源',

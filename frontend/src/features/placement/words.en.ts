@@ -1,6 +1,6 @@
 export const en = {
   sets: {
-    title: 'ManagedClusterSets',
+    title: 'Cluster sets',
     text: 'Placements choose clusters only through sets that are bound to their namespace.',
     name: 'Name',
     kind: 'Chooses',

@@ -2,7 +2,7 @@ import type { PlacementWords } from './words.en';
 
 export const zh: PlacementWords = {
   sets: {
-    title: 'ManagedClusterSet',
+    title: '集群集',
     text: 'Placement 只能通过绑定到其命名空间的集群集选择集群。',
     name: '名称',
     kind: '选择方式',
