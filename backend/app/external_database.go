@@ -18,8 +18,8 @@ const leasePoll = time.Second
 
 // guardDatabase refuses a second replica that would keep users, sessions and
 // audit apart from the first: SQLite is one process's own. A leader that was
-// killed leaves its Lease behind, which nobody renews.
-func (a *App) guardDatabase(ctx context.Context, hub client.Client) error {
+// killed leaves its Lease behind, which nobody renews. identity is this replica's.
+func (a *App) guardDatabase(ctx context.Context, hub client.Client, identity string) error {
 	if a.shared() {
 		return nil
 	}
@@ -30,14 +30,14 @@ func (a *App) guardDatabase(ctx context.Context, hub client.Client) error {
 		lease := new(coordinationv1.Lease)
 		err := hub.Get(ctx, client.ObjectKey{Namespace: a.external.Namespace(), Name: LeaderLease}, lease)
 		switch {
-		case ctx.Err() != nil, apierrors.IsNotFound(err), err == nil && !held(lease):
+		case ctx.Err() != nil, apierrors.IsNotFound(err), err == nil && (!held(lease) || *lease.Spec.HolderIdentity == identity):
 			return nil
 		case err != nil:
 			return fmt.Errorf("read lease %s: %w", LeaderLease, err)
 		case first == nil:
 			first = lease
 		case *lease.Spec.HolderIdentity != *first.Spec.HolderIdentity:
-			return nil // it went to us
+			first = lease // whose it is now, is seen by the next look
 		case !lease.Spec.RenewTime.Equal(first.Spec.RenewTime):
 			return fault.Conflict("another replica of this hub runs (%s), and this one keeps users, sessions and audit in SQLite, which replicas cannot share", *lease.Spec.HolderIdentity).
 				WithFix("give all replicas one PostgreSQL with --database, run one replica, or start this one with --webhooks-only")

@@ -2,9 +2,12 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,7 +30,9 @@ type externalHub struct {
 	manager ctrl.Manager
 	managed *managed
 	hub     client.Client // reads from the API itself
-	parts   []part
+	// identity tells this replica from all others.
+	identity string
+	parts    []part
 }
 
 var _ upper = (*externalHub)(nil)
@@ -36,8 +41,9 @@ var _ upper = (*externalHub)(nil)
 func (a *App) newExternalHub() (*externalHub, error) {
 	config := a.external.Config()
 	warnOfAdministrator(a.external.User())
+	identity := newIdentity()
 	elected, err := kube.NewElectedManager(config, slog.New(sorted{slog.Default().Handler()}),
-		kube.Election{Namespace: a.external.Namespace(), Name: LeaderLease})
+		kube.Election{Namespace: a.external.Namespace(), Name: LeaderLease, Identity: identity})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +51,7 @@ func (a *App) newExternalHub() (*externalHub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build hub client: %w", err)
 	}
-	h := &externalHub{app: a, manager: elected, hub: hub}
+	h := &externalHub{app: a, manager: elected, hub: hub, identity: identity}
 	if h.managed, err = a.newManaged(elected); err != nil {
 		return nil, err
 	}
@@ -56,6 +62,15 @@ func (a *App) newExternalHub() (*externalHub, error) {
 	}
 	h.parts = []part{elected, a.access, a.live}
 	return h, nil
+}
+
+// newIdentity names a replica after its machine or pod.
+func newIdentity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "hub"
+	}
+	return host + "_" + strings.ToLower(rand.Text()[:12])
 }
 
 // tellLeader runs on the leader only.
@@ -83,7 +98,7 @@ func (a *App) closeStale(ctx context.Context) error {
 
 func (h *externalHub) start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.app.guardDatabase(ctx, h.hub) })
+	group.Go(func() error { return h.app.guardDatabase(ctx, h.hub, h.identity) })
 	for _, part := range h.parts {
 		group.Go(func() error { return part.Start(ctx) })
 	}

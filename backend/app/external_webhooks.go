@@ -29,7 +29,7 @@ func NewWebhooks(config Config, logs io.Writer) (*Webhooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.InstallCRDs, options.Webhooks.Configure = false, false
+	options.InstallCRDs, options.Webhooks.Configure, options.Stateless = false, false, true
 	options.Bootstrap = func(_ context.Context, config *rest.Config) error {
 		hub, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 		if err != nil {

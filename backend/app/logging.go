@@ -30,8 +30,11 @@ func (s sorted) Enabled(ctx context.Context, level slog.Level) bool {
 	return s.Handler.Enabled(ctx, level)
 }
 
+// afterStop is what a manager says of a Lease that it gives up when it stops.
+const afterStop = "error received after stop sequence was engaged"
+
 func (s sorted) Handle(ctx context.Context, record slog.Record) error {
-	if first, _ := utf8.DecodeRuneInString(record.Message); record.Level == slog.LevelInfo && unicode.IsUpper(first) {
+	if first, _ := utf8.DecodeRuneInString(record.Message); record.Level == slog.LevelInfo && unicode.IsUpper(first) || record.Message == afterStop {
 		record.Level = slog.LevelDebug
 		if !s.Handler.Enabled(ctx, record.Level) {
 			return nil

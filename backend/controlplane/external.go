@@ -54,6 +54,9 @@ type ExternalOptions struct {
 	Bootstrap func(ctx context.Context, config *rest.Config) error
 	// Webhooks are how the API asks for admission.
 	Webhooks WebhookOptions
+	// Stateless is for a plane that only answers webhooks: if it has files to
+	// serve them with, it keeps nothing in Namespace.
+	Stateless bool
 	// Signing is for a cluster whose own signer is off.
 	Signing SigningOptions
 }
@@ -155,7 +158,9 @@ func (e *External) Start(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.webhooks.start(ctx) })
-	group.Go(func() error { return e.authority.keep(ctx) })
+	if !e.keepsNothing() {
+		group.Go(func() error { return e.authority.keep(ctx) })
+	}
 	group.Go(func() error {
 		if err := e.bootstrap(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -182,13 +187,20 @@ func (e *External) prepare(ctx context.Context) error {
 		return err
 	}
 	e.found.Store(found)
-	if err := e.ensureNamespace(ctx); err != nil {
-		return err
-	}
 	if err := e.kinds(ctx); err != nil {
 		return e.explain("install its own kinds", err)
 	}
+	if e.keepsNothing() {
+		return nil
+	}
+	if err := e.ensureNamespace(ctx); err != nil {
+		return err
+	}
 	return e.explain("keep the authority of its serving certificates", e.authority.load(ctx))
+}
+
+func (e *External) keepsNothing() bool {
+	return e.options.Stateless && e.options.Webhooks.CertFile != ""
 }
 
 func (e *External) bootstrap(ctx context.Context) error {

@@ -43,15 +43,26 @@ func NewManager(hub *rest.Config, logger *slog.Logger) (manager.Manager, error) 
 type Election struct {
 	// Namespace and Name are those of the Lease that the leader holds.
 	Namespace, Name string
+	// Identity tells this replica from all others.
+	Identity string
 }
+
+// renewDeadline is how long a leader tries to renew its Lease; it lives half as
+// long again.
+const renewDeadline = 10 * time.Second
 
 // NewElectedManager is NewManager for one of several replicas: its caches run on
 // each, its controllers on the leader only. The Lease is given up when the
 // manager stops; one that is lost ends the manager with an error.
 func NewElectedManager(hub *rest.Config, logger *slog.Logger, election Election) (manager.Manager, error) {
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, election.Namespace, election.Name,
+		resourcelock.ResourceLockConfig{Identity: election.Identity}, hub, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("build lock of replicas: %w", err)
+	}
+	deadline := renewDeadline
 	return newManager(hub, logger, manager.Options{
-		LeaderElection: true, LeaderElectionNamespace: election.Namespace, LeaderElectionID: election.Name,
-		LeaderElectionResourceLock: resourcelock.LeasesResourceLock, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true, RenewDeadline: &deadline,
 	})
 }
 
