@@ -49,13 +49,13 @@ func hostedName(cluster string) string {
 	return strings.TrimRight(name[:maxNamespace-klusterletHashDigit-1], "-") + "-" + hex.EncodeToString(sum[:])[:klusterletHashDigit]
 }
 
-// klusterlet is what to apply where the operator runs, and what to run before.
+// klusterlet is what to apply where the operator runs, and what to run then.
 func klusterlet(asked Onboarding, kubeconfig string) (manifest, steps string, err error) {
 	name, namespace, mode := klusterletName, agentNamespace, map[string]string{ModeDefault: "Default", ModeSingleton: "Singleton", ModeHosted: "Hosted"}[asked.Mode]
 	if asked.Mode == ModeHosted {
 		name = hostedName(asked.ClusterName)
 		namespace = name
-		steps = fmt.Sprintf("kubectl create namespace %[1]s &&\nkubectl create secret generic %[2]s \\\n  --namespace %[1]s \\\n  --from-file kubeconfig=%[3]s", namespace, managedSecret, managedKubeconfig)
+		steps = fmt.Sprintf("kubectl create secret generic %s \\\n  --namespace %s \\\n  --from-file kubeconfig=%s", managedSecret, namespace, managedKubeconfig)
 	}
 	spec := map[string]any{"clusterName": asked.ClusterName, "namespace": agentNamespace, "deployOption": map[string]any{"mode": mode}}
 	if asked.ServerURL != "" {

@@ -74,7 +74,7 @@ type Onboarded struct {
 	AgentCommand string `json:"agentCommand"`
 	// Manifest is for a cluster that has the operator.
 	Manifest string `json:"manifest"`
-	// ManifestSteps are commands that go before it, none for most.
+	// ManifestSteps are commands that follow it, none for most.
 	ManifestSteps string    `json:"manifestSteps,omitempty" validate:"optional"`
 	ExpiresAt     time.Time `json:"expiresAt"`
 	// WaitFor is the name to look for in the waiting room.

@@ -450,7 +450,7 @@ func (r *room) testOnboarding(t *testing.T) {
 			for text, parts := range map[string][]string{
 				got.Command:       {"--mode hosted", "--managed-cluster-kubeconfig managed.kubeconfig"},
 				got.Manifest:      {"mode: Hosted", "name: klusterlet-lab-1", "namespace: klusterlet-lab-1", "url: https://lab:6443"},
-				got.ManifestSteps: {"create namespace klusterlet-lab-1", "external-managed-kubeconfig", "kubeconfig=managed.kubeconfig"},
+				got.ManifestSteps: {"--namespace klusterlet-lab-1", "external-managed-kubeconfig", "kubeconfig=managed.kubeconfig"},
 			} {
 				for _, part := range parts {
 					if !strings.Contains(text, part) {

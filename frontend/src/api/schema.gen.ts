@@ -1480,7 +1480,7 @@ export interface components {
             expiresAt: string;
             /** @description Manifest is for a cluster that has the operator. */
             manifest: string;
-            /** @description ManifestSteps are commands that go before it, none for most. */
+            /** @description ManifestSteps are commands that follow it, none for most. */
             manifestSteps?: string;
             /** @description Secret is the token, for whoever hides it on a screen. */
             secret: string;

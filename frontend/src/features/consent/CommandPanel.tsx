@@ -32,8 +32,8 @@ export function CommandPanel({ cluster }: { cluster: string }) {
         {tool === 'manifest' && (
           <>
             <p className="dim">{words.manifestText}</p>
-            {made.manifestSteps && <><p>{words.before}</p><CommandBlock text={made.manifestSteps} what={words.before} /></>}
             <CommandBlock text={made.manifest} secret={made.secret} what={words.manifest} />
+            {made.manifestSteps && <><p>{words.then}</p><CommandBlock text={made.manifestSteps} what={words.then} /></>}
           </>
         )}
         {tool === 'agent' && <><p className="dim">{words.agentText}</p><CommandBlock text={made.agentCommand} secret={made.secret} what={words.command} /></>}

@@ -1,7 +1,7 @@
 import '@mantine/core/styles/Checkbox.layer.css';
 import '@mantine/core/styles/InlineInput.layer.css';
 import { Button, Checkbox } from '@mantine/core';
-import { memo } from 'react';
+import { memo, useState } from 'react';
 import type { WaitingRow } from '@/api/model';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
@@ -17,7 +17,7 @@ import { consentWords } from './words';
 interface ConsentCardProps {
   row: WaitingRow;
   onDecide: (decision: Decision) => void;
-  /** Leave out where one cluster stands alone. */
+  /** Leave both out where one cluster stands alone. */
   chosen?: boolean;
   onChoose?: (cluster: string, chosen: boolean) => void;
 }
@@ -28,6 +28,8 @@ export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen = f
   const may = useMay('operator');
   const { label, tone } = standing(words, row);
   const title = may ? undefined : words.needRole;
+  // What was decided before one looked is folded; what is decided now stays as it is, so that nothing moves under the pointer.
+  const [folded, setFolded] = useState(onChoose !== undefined && !row.waits);
   return (
     <article className={styles['card']} aria-label={row.cluster} data-waits={row.waits || undefined}>
       <header className={styles['head']}>
@@ -39,13 +41,16 @@ export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen = f
           {canApprove(row) && canAccept(row) && !row.denied && (
             <Button disabled={!may} title={title} aria-label={words.bothNamed(row.cluster)} onClick={() => onDecide({ action: 'approve-and-accept', rows: [row] })}>{words.both}</Button>
           )}
+          {folded && <Button variant="subtle" aria-expanded={false} aria-label={words.detailsOf(row.cluster)} onClick={() => setFolded(false)}>{words.details}</Button>}
           {canDeny(row) && <Button variant="default" disabled={!may} title={title} aria-label={words.denyNamed(row.cluster)} onClick={() => onDecide({ action: 'deny', rows: [row] })}>{words.deny}</Button>}
         </span>
       </header>
-      <div className={styles['columns']}>
-        <CertificateColumn row={row} may={may} onDecide={onDecide} />
-        <AcceptanceColumn row={row} may={may} onDecide={onDecide} />
-      </div>
+      {!folded && (
+        <div className={styles['columns']}>
+          <CertificateColumn row={row} may={may} onDecide={onDecide} />
+          <AcceptanceColumn row={row} may={may} onDecide={onDecide} />
+        </div>
+      )}
     </article>
   );
 });

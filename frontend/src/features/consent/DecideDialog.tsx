@@ -43,10 +43,10 @@ export default function DecideDialog({ decision, onClose }: { decision: Decision
   return (
     <Dialog onClose={onClose} title={title} wide={action.startsWith('approve')}>
       <form className={styles['form']} onSubmit={submit}>
-        <p>{text}</p>
+        <p>{rows.length > 1 && action.startsWith('approve') ? words.manyText : text}</p>
         {rows.length === 1 && request?.fingerprint && action.startsWith('approve') && <Fingerprint value={request.fingerprint} />}
         {rows.length === 1 && row?.joined && action === 'approve' && !request?.renewal && <Notice tone="warn" title={words.alreadyJoined} />}
-        {rows.length > 1 && <><p className="dim">{words.manyText}</p><ul className={styles['names']}>{rows.map((one) => <li key={one.cluster}>{one.cluster}</li>)}</ul></>}
+        {rows.length > 1 && <ul className={styles['names']}>{rows.map((one) => <li key={one.cluster}>{one.cluster}{action.startsWith('approve') && <code className="dim">{leading(one)?.fingerprint.slice(0, 23)}…</code>}</li>)}</ul>}
         {action === 'deny' && rows.length === 1 && <TextInput label={words.reason} description={words.reasonHint} maxLength={200} autoComplete="off" data-autofocus value={reason} onChange={(event) => setReason(event.currentTarget.value)} />}
         {run.error && <Notice explained={explain.error(run.error)} />}
         <DialogButtons>
