@@ -394,7 +394,7 @@ func TestExternalAudit(t *testing.T) {
 	}
 	const secret = "0123456789abcdef0123456789abcdef"
 	e := newExisting(t, controlplanetest.MemberOptions{Name: "existing", APIFlags: []string{
-		"--audit-policy-file=" + file("policy.yaml", []byte("{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], rules: [{level: Metadata}]}")),
+		"--audit-policy-file=" + file("policy.json", []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}`)),
 		"--audit-webhook-config-file=" + writeKubeconfig(t, "https://"+address+app.AuditPath, authority.CertPEM, &clientcmdapi.AuthInfo{Token: secret}),
 		"--audit-webhook-batch-max-wait=1s",
 	}})

@@ -1,5 +1,6 @@
 import { Link, useLocation } from 'wouter';
 import { useWords } from '@/shared/hooks/useWords';
+import { useCarries } from '@/api/dialects';
 import { paths } from './paths';
 import styles from './WaitingTabs.module.css';
 import { appWords } from './words';
@@ -8,6 +9,7 @@ import { appWords } from './words';
 export function FleetTabs() {
   const words = useWords(appWords);
   const [location] = useLocation();
+  if (!useCarries('karmada')) return null; // there is one view only
   return (
     <nav className={styles['tabs']} aria-label={words.fleetViews}>
       {[[paths.clusters(), words.allClusters], [paths.managedClusters(), words.managedClusters]].map(([href = '', label]) => (

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
+import { useCarries } from '@/api/dialects';
 import { useMay } from '@/api/session';
 import { consentsWanted, underWay } from '@/api/underway';
 import { useWords } from '@/shared/hooks/useWords';
@@ -13,9 +14,10 @@ export function WaitingTabs() {
   const [location] = useLocation();
   const enabled = useMay('operator');
   const { data: wanted } = useQuery({ ...consentsWanted, enabled });
-  const { data: joining } = useQuery({ ...underWay, enabled });
+  const karmada = useCarries('karmada');
+  const { data: joining } = useQuery({ ...underWay, enabled: enabled && karmada });
   const tabs: [href: string, label: string, count?: number][] = [
-    [paths.waiting(), words.room, wanted], [paths.joining(), words.joining, joining], [paths.approvalRules(), words.rules],
+    [paths.waiting(), words.room, wanted], ...(karmada ? [[paths.joining(), words.joining, joining] as [string, string, number?]] : []), [paths.approvalRules(), words.rules],
   ];
   return (
     <nav className={styles['tabs']} aria-label={words.waitingViews}>

@@ -1,5 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
+import { useCarries } from '@/api/dialects';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -47,11 +48,12 @@ export function preload(path: string): void {
 }
 
 export function Routes() {
+  const home = useCarries('karmada') ? paths.clusters() : paths.managedClusters();
   return (
     <Suspense fallback={<Placeholder rows={8} />}>
       <Switch>
-        <Route path="/"><Redirect to={paths.clusters()} replace /></Route>
-        <Route path={patterns.clusters}><ClusterListPage tabs={<FleetTabs />} /></Route>
+        <Route path="/"><Redirect to={home} replace /></Route>
+        <Route path={patterns.clusters}>{home === paths.clusters() ? <ClusterListPage tabs={<FleetTabs />} /> : <Redirect to={home} replace />}</Route>
         <Route<{ name: string }> path={patterns.cluster}>{({ name }) => <ClusterPage key={name} name={name} />}</Route>
         <Route path={patterns.managedClusters}><ManagedListPage tabs={<FleetTabs />} /></Route>
         <Route<{ name: string }> path={patterns.managedCluster}>{({ name }) => <ManagedPage key={name} name={name} />}</Route>
@@ -59,7 +61,7 @@ export function Routes() {
         <Route path={patterns.placements} component={PlacementListPage} />
         <Route<PlacementAddress> path={patterns.placement}>{(at) => <PlacementPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route path={patterns.operators} component={OperatorPage} />
-        <Route path={patterns.addCluster} component={AddClusterPage} />
+        <Route path={patterns.addCluster}>{home === paths.clusters() ? <AddClusterPage /> : <Redirect to={paths.introduceCluster()} replace />}</Route>
         <Route path={patterns.workloads} component={WorkloadListPage} />
         <Route<WorkloadAddress> path={patterns.workload}>{(at) => <WorkloadPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route path={patterns.policies} component={PolicyListPage} />

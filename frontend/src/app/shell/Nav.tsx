@@ -13,6 +13,7 @@ import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { useCarries } from '@/api/dialects';
 import { consentsWanted, underWay } from '@/api/underway';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
@@ -34,7 +35,8 @@ interface Entry {
 function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   const admin = useMay('admin');
   const operator = useMay('operator');
-  const { data: joining = 0 } = useQuery({ ...underWay, enabled: operator });
+  const karmada = useCarries('karmada');
+  const { data: joining = 0 } = useQuery({ ...underWay, enabled: operator && karmada });
   const { data: wanted = 0 } = useQuery({ ...consentsWanted, enabled: operator });
   const waiting = joining + wanted;
   const second: Entry[] = [
@@ -45,15 +47,17 @@ function useEntries(words: AppWords): { first: Entry[]; second: Entry[] } {
   ];
   return {
     first: [
-      { href: paths.clusters(), label: words.clusters, icon: IconServer2 },
-      { href: paths.workloads(), label: words.workloads, icon: IconStack2 },
-      { href: paths.policies(), label: words.policies, icon: IconRoute2 },
+      { href: karmada ? paths.clusters() : paths.managedClusters(), label: words.clusters, icon: IconServer2 },
+      ...(karmada ? [
+        { href: paths.workloads(), label: words.workloads, icon: IconStack2 },
+        { href: paths.policies(), label: words.policies, icon: IconRoute2 },
+      ] : []),
       { href: paths.placements(), label: words.placements, icon: IconTarget },
       { href: paths.clusterSets(), label: words.clusterSets, icon: IconCirclesRelation },
       // Joining is for operators; others would see refusals only.
       ...(operator ? [
         { href: paths.waiting(), label: words.waiting, icon: IconHourglass, badge: waiting > 0 ? String(waiting) : undefined },
-        { href: paths.tokens(), label: words.tokens, icon: IconKey },
+        ...(karmada ? [{ href: paths.tokens(), label: words.tokens, icon: IconKey }] : []),
       ] : []),
     ],
     second,
@@ -66,7 +70,7 @@ export function Rail() {
   const { first, second } = useEntries(words);
   return (
     <nav className={styles['rail']} aria-label={words.main}>
-      <Link href={paths.clusters()} className={styles['brand']}><Logo /></Link>
+      <Link href={first[0]?.href ?? '/'} className={styles['brand']}><Logo /></Link>
       {first.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
       <hr className={styles['rule']} />
       {second.map((entry) => <NavLink key={entry.href} entry={entry} words={words} />)}
@@ -80,7 +84,8 @@ export function BottomBar() {
   const { first, second } = useEntries(words);
   const [open, setOpen] = useState(false);
   const third = first.some((entry) => entry.href === paths.waiting()) ? paths.waiting() : paths.workloads();
-  const near = [paths.clusters(), paths.policies(), third].flatMap((href) => first.filter((entry) => entry.href === href));
+  const near = [...new Set([first[0]?.href, paths.policies(), third, ...first.map((entry) => entry.href)])]
+    .flatMap((href) => first.filter((entry) => entry.href === href)).slice(0, 3);
   const rest = [...first.filter((entry) => !near.includes(entry)), ...second];
   return (
     <nav className={styles['bottom']} aria-label={words.main}>
@@ -95,7 +100,7 @@ export function BottomBar() {
 
 function NavLink({ entry, words }: { entry: Entry; words: AppWords }) {
   const [location] = useLocation();
-  const current = location === entry.href || location.startsWith(`${entry.href}/`) || (entry.href === paths.clusters() && (location.startsWith(paths.addCluster()) || location.startsWith(paths.managedClusters())));
+  const current = location === entry.href || location.startsWith(`${entry.href}/`) || ([paths.clusters(), paths.managedClusters()].includes(entry.href) && (location.startsWith(paths.addCluster()) || location.startsWith(paths.managedClusters())));
   const Icon = entry.icon;
   return (
     <Link href={entry.href} className={styles['link']} title={entry.label} aria-current={current ? 'page' : undefined}>
