@@ -6,14 +6,14 @@ import { StateMark, type Tone } from '@/shared/ui/StateMark';
 import styles from './managedcluster.module.css';
 import { managedWords } from './words';
 
-const certificateTones = { none: 'idle', pending: 'busy', approved: 'busy', issued: 'ok', denied: 'bad', failed: 'bad' } as const satisfies Record<string, Tone>;
+const certificateTones = { none: 'idle', kept: 'ok', pending: 'busy', approved: 'busy', issued: 'ok', denied: 'bad', failed: 'bad' } as const satisfies Record<string, Tone>;
 
 /** The two independent consents, side by side: the certificate of the agent, and the acceptance of the cluster. */
 export function Consents({ cluster }: { cluster: ManagedDetail }) {
   const words = useWords(managedWords);
   if (cluster.dialect === 'karmada') return <Section title={words.consents}><p className="dim">{words.consentsKarmada}</p></Section>;
   const newest = cluster.certificateRequests[0];
-  const state = newest?.state ?? 'none';
+  const state = newest?.state ?? (cluster.joined ? 'kept' : 'none');
   const accepted = cluster.conditions.find((condition) => condition.type === 'HubAcceptedManagedCluster');
   const acceptance = cluster.accepted ? words.acceptedWord : cluster.state === 'denied' ? words.deniedWord : words.notAccepted;
   return (

@@ -48,7 +48,7 @@ export const en = {
   notAccepted: 'Not accepted',
   deniedWord: 'Withdrawn',
   certificates: {
-    none: 'No request is kept', pending: 'Waits for approval', approved: 'Approved, not issued yet', issued: 'Issued', denied: 'Denied', failed: 'Failed',
+    none: 'No request yet', kept: 'No request is kept', pending: 'Waits for approval', approved: 'Approved, not issued yet', issued: 'Issued', denied: 'Denied', failed: 'Failed',
   },
   noneHint: 'Decided requests are cleaned up after a while; the certificate goes on working.',
   requestBy: (name: string, who: string) => `${name}, asked for by ${who}`,

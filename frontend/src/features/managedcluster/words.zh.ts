@@ -49,7 +49,7 @@ export const zh: ManagedWords = {
   acceptedWord: '已接纳',
   notAccepted: '未接纳',
   deniedWord: '已撤回',
-  certificates: { none: '没有保留的请求', pending: '等待批准', approved: '已批准，尚未签发', issued: '已签发', denied: '已拒绝', failed: '失败' },
+  certificates: { none: '尚无请求', kept: '没有保留的请求', pending: '等待批准', approved: '已批准，尚未签发', issued: '已签发', denied: '已拒绝', failed: '失败' },
   noneHint: '处理过的请求会在一段时间后清理，证书仍然有效。',
   requestBy: (name, who) => `${name}，由 ${who} 申请`,
   conditions: '状况',
