@@ -129,7 +129,7 @@ func (c *OperatorConfig) manager(cluster *rest.Config) (ctrl.Manager, error) {
 	if len(c.Sides) == 1 {
 		name += "-" + c.Sides[0]
 	}
-	return kube.NewElectedManager(cluster, logger, kube.Election{Namespace: c.Namespace, Name: name})
+	return kube.NewElectedManager(cluster, logger, kube.Election{Namespace: c.Namespace, Name: name, Identity: newIdentity()})
 }
 
 func (c *OperatorConfig) setUp(ctx context.Context, m ctrl.Manager, aliases []corev1.HostAlias) error {
