@@ -185,11 +185,12 @@ func larger(a, b corev1.ResourceList) corev1.ResourceList {
 	return most
 }
 
-// exceeded is the refusal that schedulers know by its reason.
+// exceeded is the refusal that schedulers know by its reason, and other clients by
+// the words that an API server puts before those of a webhook of this name.
 func exceeded(key client.ObjectKey, quota, resource, used, wanted, most string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.ReasonQuotaExceeded,
-		Message: fmt.Sprintf("binding %s exceeds FederatedResourceQuota %s: it asks for %s of %s, others use %s, the quota is %s: raise the quota or ask for fewer replicas",
+		Message: fmt.Sprintf("admission webhook \"resourcebinding.karmada.io\" denied the request: binding %s exceeds FederatedResourceQuota %s: it asks for %s of %s, others use %s, the quota is %s: raise the quota or ask for fewer replicas",
 			key, quota, wanted, resource, used, most),
 	}}
 }

@@ -62,7 +62,8 @@ func TestQuotaAdmission(t *testing.T) {
 		if (err != nil) != refused {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if refused && (string(apierrors.ReasonForError(err)) != "QuotaExceeded" || !strings.Contains(err.Error(), "budget")) {
+		if refused && (string(apierrors.ReasonForError(err)) != "QuotaExceeded" || !strings.Contains(err.Error(), "budget") ||
+			!strings.HasPrefix(err.Error(), `admission webhook "resourcebinding.karmada.io" denied the request: `)) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
