@@ -13,7 +13,7 @@ import (
 const (
 	// routineRate and routineBurst bound the Events about what went well, of all
 	// controllers, a second and at once.
-	routineRate  = 2
+	routineRate  = 1
 	routineBurst = 100
 )
 

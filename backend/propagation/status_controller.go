@@ -38,7 +38,7 @@ const (
 	// a member has simply not got to it yet. One that does not answer at all counts
 	// as away before.
 	stormWithin = time.Minute
-	stormSize   = 50
+	stormSize   = 10
 	// startWithin is how long a new binding waits for the first of them: that none
 	// has answered yet is no news.
 	startWithin = 5 * time.Second
