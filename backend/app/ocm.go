@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/backend/managedcluster"
 	"muster.dev/muster/backend/manifestwork"
 	"muster.dev/muster/backend/placement"
+	"muster.dev/muster/backend/waiting"
 )
 
 // confinement is what the embedded plane does to the agents of Open Cluster
@@ -51,13 +52,13 @@ func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
 
 // managed is what runs for members of Open Cluster Management.
 type managed struct {
-	book *consent.Book
+	book *waiting.Book
 }
 
 // newManaged adds the controllers of the Open Cluster Management dialect to the
 // manager of either plane.
 func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
-	book, err := consent.NewBook(consent.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
+	book, err := waiting.NewBook(waiting.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
 	if err != nil {
 		return nil, err
 	}

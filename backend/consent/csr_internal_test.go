@@ -19,6 +19,8 @@ import (
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 )
 
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 // pemRequest makes a certificate request for a subject.
 func pemRequest(t *testing.T, template x509.CertificateRequest) []byte {
 	t.Helper()

@@ -17,7 +17,6 @@ import (
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/cluster"
-	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/database/databasetest"
 	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/httpapi"
@@ -29,6 +28,7 @@ import (
 	"muster.dev/muster/backend/placement"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/waiting"
 	"muster.dev/muster/backend/workload"
 )
 
@@ -67,7 +67,7 @@ func newEngine(t *testing.T) (*gin.Engine, *access.Service) {
 			enrolment.NewHandler(nil).Routes(r)
 			policy.NewHandler(nil).Routes(r)
 			workload.NewHandler(nil).Routes(r)
-			consent.NewHandler(nil, nil).Routes(r)
+			waiting.NewHandler(nil, nil).Routes(r)
 			managedcluster.NewHandler(nil, records).Routes(r)
 			manifestwork.NewHandler(nil).Routes(r)
 			placement.NewHandler(nil).Routes(r)

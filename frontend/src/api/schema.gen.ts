@@ -1381,177 +1381,6 @@ export interface components {
             pending: number;
             total: number;
         };
-        "consent.Approval": {
-            /**
-             * @description Requests are names; none means the newest that waits, unless several
-             *     requesters ask.
-             */
-            requests?: string[];
-        };
-        "consent.BulkDecision": {
-            /** @enum {string} */
-            action: "approve-and-accept" | "approve" | "accept" | "deny";
-            clusters: string[];
-        };
-        "consent.BulkOutcome": {
-            cluster: string;
-            ok: boolean;
-            problem?: components["schemas"]["httpapi.Problem"];
-        };
-        "consent.CSRRow": {
-            /**
-             * @description Address and UserAgent are those of the connection that the request came over,
-             *     where the audit knows them.
-             */
-            address?: string;
-            agent: string;
-            cluster: string;
-            createdAt: string;
-            decidedAt?: string;
-            decidedBy?: string;
-            expirationSeconds?: number;
-            /**
-             * @description Fingerprint is SHA256: and the hex digest of the public key, as the agent
-             *     prints it.
-             */
-            fingerprint: string;
-            groups: string[];
-            /** @description Held is why the hub did not approve it by itself although a rule would have. */
-            held?: string;
-            name: string;
-            /** @description Problem is why the request is not what it should be. */
-            problem?: string;
-            /** @description Renewal: the agent asks as itself, with a certificate that it has. */
-            renewal: boolean;
-            requester: string;
-            /** @enum {string} */
-            state: "pending" | "approved" | "denied" | "issued" | "failed";
-            /**
-             * @description Superseded: the same cluster asked again later, most likely because its agent
-             *     began anew with another key.
-             */
-            superseded: boolean;
-            userAgent?: string;
-        };
-        "consent.Denial": {
-            reason?: string;
-        };
-        "consent.NewOnboarding": {
-            clusterName: string;
-            /**
-             * @description Mode says where the agents run: in the cluster in two Deployments, in one, or
-             *     in another cluster.
-             * @enum {string}
-             */
-            mode?: "default" | "singleton" | "hosted";
-            /** @description ServerURL is the address of the cluster's own API that the agent tells. */
-            serverUrl?: string;
-            /** @enum {string} */
-            token?: "service-account" | "bootstrap";
-            /** @description TokenLabels are put on a bootstrap token, for approval rules. */
-            tokenLabels?: {
-                [key: string]: string;
-            };
-            /** @description TTLSeconds is how long the token works, an hour by default. */
-            ttlSeconds?: number;
-        };
-        "consent.NewRule": {
-            accept?: boolean;
-            /**
-             * @description Approve gives the certificate, Accept accepts the cluster; one of them, or
-             *     both.
-             */
-            approve?: boolean;
-            /** @enum {string} */
-            kind: "identity" | "token-label" | "cluster-name";
-            note?: string;
-            value: string;
-        };
-        "consent.Onboarded": {
-            /**
-             * @description AcceptCommand gives both consents by clusteradm, where kubectl reaches the
-             *     hub.
-             */
-            acceptCommand: string;
-            /** @description AgentCommand runs our agent without installing anything. */
-            agentCommand: string;
-            /** @description Command is for clusteradm, where kubectl reaches the cluster. */
-            command: string;
-            expiresAt: string;
-            /** @description Manifest is for a cluster that has the operator. */
-            manifest: string;
-            /** @description ManifestSteps are commands that follow it, none for most. */
-            manifestSteps?: string;
-            /** @description Secret is the token, for whoever hides it on a screen. */
-            secret: string;
-            /** @description TokenID names a bootstrap token. */
-            tokenId?: string;
-            /** @description WaitFor is the name to look for in the waiting room. */
-            waitFor: string;
-        };
-        "consent.Rule": {
-            /** @description Accept accepts the cluster. */
-            accept: boolean;
-            /** @description Approve gives the certificate. */
-            approve: boolean;
-            createdAt: string;
-            createdBy?: string;
-            id: string;
-            /** @enum {string} */
-            kind: "identity" | "token-label" | "cluster-name";
-            lastUsedAt?: string;
-            note?: string;
-            /**
-             * @description Source is flag for a rule of the command line, which only a restart changes.
-             * @enum {string}
-             */
-            source: "dashboard" | "flag";
-            /** @description Uses is how many consents it gave. */
-            uses: number;
-            /**
-             * @description Value is a user name, key=value pairs with commas between, or a pattern of
-             *     cluster names in which * stands for any text and ? for one character.
-             */
-            value: string;
-        };
-        "consent.WaitingRow": {
-            accepted: boolean;
-            /** @description AcceptedAt is when the hub had prepared for the cluster. */
-            acceptedAt?: string;
-            /** @description AcceptedBy is the person of the dashboard, or the rule, if it was one of them. */
-            acceptedBy?: string;
-            /**
-             * @description Available is as the agent says; empty as long as it says nothing.
-             * @enum {string}
-             */
-            available: "True" | "False" | "Unknown" | "";
-            /** @enum {string} */
-            certificate: "none" | "pending" | "approved" | "issued" | "denied" | "failed";
-            cluster: string;
-            createdAt: string;
-            createdBy?: string;
-            /** @description DecidedAt is when the last consent was given or refused. */
-            decidedAt?: string;
-            denied: boolean;
-            /** @description DeniedBy and DeniedReason are known of a refusal in the dashboard. */
-            deniedBy?: string;
-            deniedReason?: string;
-            /** @description Exists: there is a ManagedCluster. Agents make it beside their request. */
-            exists: boolean;
-            joined: boolean;
-            /**
-             * @description Next is what happens next, once what is asked for is given.
-             * @enum {string}
-             */
-            next: "both" | "certificate" | "acceptance" | "agent" | "join" | "available" | "none";
-            /** @description Requests are newest first. */
-            requests: components["schemas"]["consent.CSRRow"][];
-            urls: string[];
-            /** @description Version of Kubernetes; agents tell it once they have joined. */
-            version?: string;
-            /** @description Waits: a person is asked for a consent. */
-            waits: boolean;
-        };
         "draft.Problem": {
             /** @description Field is a path such as spec.placement.clusterAffinity. */
             field: string;
@@ -1628,20 +1457,6 @@ export interface components {
             seq: number;
             total: number;
         };
-        "httpapi.Page-consent_Rule": {
-            epoch: string;
-            items: components["schemas"]["consent.Rule"][];
-            next?: string;
-            seq: number;
-            total: number;
-        };
-        "httpapi.Page-consent_WaitingRow": {
-            epoch: string;
-            items: components["schemas"]["consent.WaitingRow"][];
-            next?: string;
-            seq: number;
-            total: number;
-        };
         "httpapi.Page-placement_Row": {
             epoch: string;
             items: components["schemas"]["placement.Row"][];
@@ -1666,6 +1481,20 @@ export interface components {
         "httpapi.Page-token_Token": {
             epoch: string;
             items: components["schemas"]["token.Token"][];
+            next?: string;
+            seq: number;
+            total: number;
+        };
+        "httpapi.Page-waiting_Row": {
+            epoch: string;
+            items: components["schemas"]["waiting.Row"][];
+            next?: string;
+            seq: number;
+            total: number;
+        };
+        "httpapi.Page-waiting_Rule": {
+            epoch: string;
+            items: components["schemas"]["waiting.Rule"][];
             next?: string;
             seq: number;
             total: number;
@@ -2359,6 +2188,177 @@ export interface components {
             /** @description UsedBy names the clusters the token has registered, in order of use. */
             usedBy: string[];
         };
+        "waiting.Approval": {
+            /**
+             * @description Requests are names; none means the newest that waits, unless several
+             *     requesters ask.
+             */
+            requests?: string[];
+        };
+        "waiting.BulkDecision": {
+            /** @enum {string} */
+            action: "approve-and-accept" | "approve" | "accept" | "deny";
+            clusters: string[];
+        };
+        "waiting.BulkOutcome": {
+            cluster: string;
+            ok: boolean;
+            problem?: components["schemas"]["httpapi.Problem"];
+        };
+        "waiting.Denial": {
+            reason?: string;
+        };
+        "waiting.NewOnboarding": {
+            clusterName: string;
+            /**
+             * @description Mode says where the agents run: in the cluster in two Deployments, in one, or
+             *     in another cluster.
+             * @enum {string}
+             */
+            mode?: "default" | "singleton" | "hosted";
+            /** @description ServerURL is the address of the cluster's own API that the agent tells. */
+            serverUrl?: string;
+            /** @enum {string} */
+            token?: "service-account" | "bootstrap";
+            /** @description TokenLabels are put on a bootstrap token, for approval rules. */
+            tokenLabels?: {
+                [key: string]: string;
+            };
+            /** @description TTLSeconds is how long the token works, an hour by default. */
+            ttlSeconds?: number;
+        };
+        "waiting.NewRule": {
+            accept?: boolean;
+            /**
+             * @description Approve gives the certificate, Accept accepts the cluster; one of them, or
+             *     both.
+             */
+            approve?: boolean;
+            /** @enum {string} */
+            kind: "identity" | "token-label" | "cluster-name";
+            note?: string;
+            value: string;
+        };
+        "waiting.Onboarded": {
+            /**
+             * @description AcceptCommand gives both consents by clusteradm, where kubectl reaches the
+             *     hub.
+             */
+            acceptCommand: string;
+            /** @description AgentCommand runs our agent without installing anything. */
+            agentCommand: string;
+            /** @description Command is for clusteradm, where kubectl reaches the cluster. */
+            command: string;
+            expiresAt: string;
+            /** @description Manifest is for a cluster that has the operator. */
+            manifest: string;
+            /** @description ManifestSteps are commands that follow it, none for most. */
+            manifestSteps?: string;
+            /** @description Secret is the token, for whoever hides it on a screen. */
+            secret: string;
+            /** @description TokenID names a bootstrap token. */
+            tokenId?: string;
+            /** @description WaitFor is the name to look for in the waiting room. */
+            waitFor: string;
+        };
+        "waiting.Request": {
+            /**
+             * @description Address and UserAgent are those of the connection that the request came over,
+             *     where the audit knows them.
+             */
+            address?: string;
+            agent: string;
+            cluster: string;
+            createdAt: string;
+            decidedAt?: string;
+            decidedBy?: string;
+            expirationSeconds?: number;
+            /**
+             * @description Fingerprint is SHA256: and the hex digest of the public key, as the agent
+             *     prints it.
+             */
+            fingerprint: string;
+            groups: string[];
+            /** @description Held is why the hub did not approve it by itself although a rule would have. */
+            held?: string;
+            name: string;
+            /** @description Problem is why the request is not what it should be. */
+            problem?: string;
+            /** @description Renewal: the agent asks as itself, with a certificate that it has. */
+            renewal: boolean;
+            requester: string;
+            /** @enum {string} */
+            state: "pending" | "approved" | "denied" | "issued" | "failed";
+            /**
+             * @description Superseded: the same cluster asked again later, most likely because its agent
+             *     began anew with another key.
+             */
+            superseded: boolean;
+            userAgent?: string;
+        };
+        "waiting.Row": {
+            accepted: boolean;
+            /** @description AcceptedAt is when the hub had prepared for the cluster. */
+            acceptedAt?: string;
+            /** @description AcceptedBy is the person of the dashboard, or the rule, if it was one of them. */
+            acceptedBy?: string;
+            /**
+             * @description Available is as the agent says; empty as long as it says nothing.
+             * @enum {string}
+             */
+            available: "True" | "False" | "Unknown" | "";
+            /** @enum {string} */
+            certificate: "none" | "pending" | "approved" | "issued" | "denied" | "failed";
+            cluster: string;
+            createdAt: string;
+            createdBy?: string;
+            /** @description DecidedAt is when the last consent was given or refused. */
+            decidedAt?: string;
+            denied: boolean;
+            /** @description DeniedBy and DeniedReason are known of a refusal in the dashboard. */
+            deniedBy?: string;
+            deniedReason?: string;
+            /** @description Exists: there is a ManagedCluster. Agents make it beside their request. */
+            exists: boolean;
+            joined: boolean;
+            /**
+             * @description Next is what happens next, once what is asked for is given.
+             * @enum {string}
+             */
+            next: "both" | "certificate" | "acceptance" | "agent" | "join" | "available" | "none";
+            /** @description Requests are newest first. */
+            requests: components["schemas"]["waiting.Request"][];
+            urls: string[];
+            /** @description Version of Kubernetes; agents tell it once they have joined. */
+            version?: string;
+            /** @description Waits: a person is asked for a consent. */
+            waits: boolean;
+        };
+        "waiting.Rule": {
+            /** @description Accept accepts the cluster. */
+            accept: boolean;
+            /** @description Approve gives the certificate. */
+            approve: boolean;
+            createdAt: string;
+            createdBy?: string;
+            id: string;
+            /** @enum {string} */
+            kind: "identity" | "token-label" | "cluster-name";
+            lastUsedAt?: string;
+            note?: string;
+            /**
+             * @description Source is flag for a rule of the command line, which only a restart changes.
+             * @enum {string}
+             */
+            source: "dashboard" | "flag";
+            /** @description Uses is how many consents it gave. */
+            uses: number;
+            /**
+             * @description Value is a user name, key=value pairs with commas between, or a pattern of
+             *     cluster names in which * stands for any text and ? for one character.
+             */
+            value: string;
+        };
         "workload.ClusterManifest": {
             changes: components["schemas"]["manifest.Change"][];
             /** @description Error says why the cluster cannot get it. */
@@ -2567,7 +2567,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["httpapi.Page-consent_Rule"];
+                    "application/json": components["schemas"]["httpapi.Page-waiting_Rule"];
                 };
             };
             default: {
@@ -2590,7 +2590,7 @@ export interface operations {
         /** @description the rule */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["consent.NewRule"];
+                "application/json": components["schemas"]["waiting.NewRule"];
             };
         };
         responses: {
@@ -2600,7 +2600,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["consent.Rule"];
+                    "application/json": components["schemas"]["waiting.Rule"];
                 };
             };
             default: {
@@ -3566,7 +3566,7 @@ export interface operations {
         /** @description the cluster */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["consent.NewOnboarding"];
+                "application/json": components["schemas"]["waiting.NewOnboarding"];
             };
         };
         responses: {
@@ -3576,7 +3576,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["consent.Onboarded"];
+                    "application/json": components["schemas"]["waiting.Onboarded"];
                 };
             };
             default: {
@@ -4584,7 +4584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["httpapi.Page-consent_WaitingRow"];
+                    "application/json": components["schemas"]["httpapi.Page-waiting_Row"];
                 };
             };
             default: {
@@ -4615,7 +4615,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["consent.WaitingRow"];
+                    "application/json": components["schemas"]["waiting.Row"];
                 };
             };
             default: {
@@ -4670,7 +4670,7 @@ export interface operations {
         /** @description which requests */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["consent.Approval"];
+                "application/json": components["schemas"]["waiting.Approval"];
             };
         };
         responses: {
@@ -4704,7 +4704,7 @@ export interface operations {
         /** @description why */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["consent.Denial"];
+                "application/json": components["schemas"]["waiting.Denial"];
             };
         };
         responses: {
@@ -4735,7 +4735,7 @@ export interface operations {
         /** @description what to do with which clusters */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["consent.BulkDecision"];
+                "application/json": components["schemas"]["waiting.BulkDecision"];
             };
         };
         responses: {
@@ -4745,7 +4745,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["consent.BulkOutcome"][];
+                    "application/json": components["schemas"]["waiting.BulkOutcome"][];
                 };
             };
             default: {

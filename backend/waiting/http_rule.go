@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"net/http"
@@ -17,13 +17,13 @@ type NewRule struct {
 	Approve bool   `json:"approve,omitempty" validate:"optional"`
 	Accept  bool   `json:"accept,omitempty" validate:"optional"`
 	Note    string `json:"note,omitempty" validate:"optional"`
-} // @name consent.NewRule
+}
 
 // rules shows the approval rules.
 //
 //	@ID			listApprovalRules
 //	@Summary	Rules by which the hub gives consents without a person, oldest first; there is none at first
-//	@Tags		consent
+//	@Tags		waiting
 //	@Success	200		{object}	httpapi.Page[Rule]
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/approval-rules [get]
@@ -41,7 +41,7 @@ func (h *Handler) rules(c *gin.Context) error {
 //
 //	@ID			createApprovalRule
 //	@Summary	Make an approval rule: whoever fits gets the consent unseen; for administrators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Accept		json
 //	@Param		body	body		NewRule	true	"the rule"
 //	@Success	201		{object}	Rule
@@ -64,7 +64,7 @@ func (h *Handler) addRule(c *gin.Context) error {
 //
 //	@ID			deleteApprovalRule
 //	@Summary	Remove an approval rule; whom it let in stays; for administrators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Param		id	path	string	true	"id of the rule"
 //	@Success	204
 //	@Failure	default	{object}	httpapi.Problem

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"muster.dev/muster/backend/access"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/registration"
@@ -33,7 +34,7 @@ type ServiceOptions struct {
 	// Clients gives the hub API as the actor sees it, not from a cache: the hub's
 	// roles judge a consent in the dashboard as they judge one by kubectl.
 	Clients func(actor access.Actor) (client.Client, error)
-	Audit   Auditor
+	Audit   consent.Auditor
 	Live    Publisher
 	// Hub is where agents reach the hub.
 	Hub token.Hub
@@ -48,7 +49,7 @@ type Service struct {
 
 	mu       sync.RWMutex
 	clusters map[string]*ocmv1.ManagedCluster // of the cache, never changed
-	requests map[string]map[string]CSRRow     // by cluster and name
+	requests map[string]map[string]Request    // by cluster and name
 	asking   map[string]string                // cluster by request
 	rows     map[string]composed              // who is shown
 }
@@ -59,7 +60,7 @@ func NewService(options ServiceOptions) *Service {
 		options.Now = time.Now
 	}
 	return &Service{
-		ServiceOptions: options, clusters: map[string]*ocmv1.ManagedCluster{}, requests: map[string]map[string]CSRRow{},
+		ServiceOptions: options, clusters: map[string]*ocmv1.ManagedCluster{}, requests: map[string]map[string]Request{},
 		asking: map[string]string{}, rows: map[string]composed{},
 	}
 }
@@ -107,7 +108,7 @@ func (s *Service) clusterChanged(before, after client.Object) {
 }
 
 func (s *Service) requestChanged(before, after client.Object) {
-	row, shown := CSRRow{}, false
+	row, shown := Request{}, false
 	if csr, ok := after.(*certificatesv1.CertificateSigningRequest); ok {
 		row, shown = requestRow(csr)
 	}
@@ -127,7 +128,7 @@ func (s *Service) requestChanged(before, after client.Object) {
 		return
 	}
 	if s.requests[row.Cluster] == nil {
-		s.requests[row.Cluster] = map[string]CSRRow{}
+		s.requests[row.Cluster] = map[string]Request{}
 	}
 	s.requests[row.Cluster][row.Name], s.asking[row.Name] = row, row.Cluster
 	s.show(row.Cluster)

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"muster.dev/muster/backend/access"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/live"
@@ -34,11 +35,6 @@ const (
 	countedMost = 10_000
 )
 
-// Auditor records an intent, runs fn and records what came of it.
-type Auditor interface {
-	Do(ctx context.Context, action audit.Action, fn func(ctx context.Context) error) error
-}
-
 // Publisher brings changed rows to browsers.
 type Publisher interface {
 	Publish(topic string, event live.Event)
@@ -48,7 +44,7 @@ type Publisher interface {
 // BookOptions are what a Book works with.
 type BookOptions struct {
 	DB    *database.DB
-	Audit Auditor
+	Audit consent.Auditor
 	Live  Publisher
 	// TokenLabels are the labels of the bootstrap token with an id, nil if there is
 	// none; may be nil.
@@ -79,7 +75,7 @@ type use struct {
 	last  time.Time
 }
 
-var _ Rules = (*Book)(nil)
+var _ consent.Rules = (*Book)(nil)
 
 // NewBook returns a Book over the approval rules in a database.
 func NewBook(options BookOptions) (*Book, error) {
@@ -188,7 +184,7 @@ func (b *Book) tell() {
 // Match implements Rules: which rule gives the certificate of a request. A
 // renewal, and what no machine may approve, fits none. labels are those of the
 // requester's bootstrap token.
-func (b *Book) Match(request Request, labels map[string]string) (rule string, ok bool) {
+func (b *Book) Match(request consent.Request, labels map[string]string) (rule string, ok bool) {
 	if request.Renewal || request.Problem != "" {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type Query struct {
 	Text string
 }
 
-func (q *Query) fits(row *WaitingRow) bool {
+func (q *Query) fits(row *Row) bool {
 	if q.State == "waiting" && !row.Waits || q.State == "decided" && row.Waits {
 		return false
 	}
@@ -25,13 +25,13 @@ func (q *Query) fits(row *WaitingRow) bool {
 		return true
 	}
 	found := func(text string) bool { return strings.Contains(strings.ToLower(text), q.Text) }
-	return found(row.Cluster) || slices.ContainsFunc(row.URLs, found) || slices.ContainsFunc(row.Requests, func(r CSRRow) bool {
+	return found(row.Cluster) || slices.ContainsFunc(row.URLs, found) || slices.ContainsFunc(row.Requests, func(r Request) bool {
 		return found(r.Fingerprint) || found(r.Requester) || found(r.Address) || found(r.Name)
 	})
 }
 
 // List returns the rows that fit, in no order. Everybody who is signed in may.
-func (s *Service) List(ctx context.Context, query Query) ([]WaitingRow, error) {
+func (s *Service) List(ctx context.Context, query Query) ([]Row, error) {
 	if err := access.Require(ctx, access.RoleViewer); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Service) List(ctx context.Context, query Query) ([]WaitingRow, error) {
 		return nil, fault.Invalid("there is no state %q", query.State).WithField("state", "use waiting or decided")
 	}
 	query.Text = strings.ToLower(strings.TrimSpace(query.Text))
-	var fitting []WaitingRow
+	var fitting []Row
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, made := range s.rows {
@@ -52,9 +52,9 @@ func (s *Service) List(ctx context.Context, query Query) ([]WaitingRow, error) {
 
 // Get returns the row of a cluster, also of one that has left the room, or is
 // expected and has not introduced itself. Everybody who is signed in may.
-func (s *Service) Get(ctx context.Context, cluster string) (WaitingRow, error) {
+func (s *Service) Get(ctx context.Context, cluster string) (Row, error) {
 	if err := access.Require(ctx, access.RoleViewer); err != nil {
-		return WaitingRow{}, err
+		return Row{}, err
 	}
 	row, err := s.find(cluster)
 	if fault.Is(err, fault.KindNotFound) {
@@ -63,7 +63,7 @@ func (s *Service) Get(ctx context.Context, cluster string) (WaitingRow, error) {
 	return row, err
 }
 
-func (s *Service) find(cluster string) (WaitingRow, error) {
+func (s *Service) find(cluster string) (Row, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if made, shown := s.rows[cluster]; shown {
@@ -71,9 +71,9 @@ func (s *Service) find(cluster string) (WaitingRow, error) {
 	}
 	known, requests := s.clusters[cluster], s.requests[cluster]
 	if known == nil && len(requests) == 0 {
-		return WaitingRow{}, fault.NotFound("no cluster %s has introduced itself", cluster)
+		return Row{}, fault.NotFound("no cluster %s has introduced itself", cluster)
 	}
-	rows := make([]CSRRow, 0, len(requests))
+	rows := make([]Request, 0, len(requests))
 	for _, row := range requests {
 		rows = append(rows, row)
 	}

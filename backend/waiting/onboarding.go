@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/token"
@@ -23,7 +24,7 @@ import (
 
 // Ways to introduce a cluster.
 const (
-	// TokenServiceAccount is a token of BootstrapAccount, as `clusteradm get token`
+	// TokenServiceAccount is a token of consent.BootstrapAccount, as `clusteradm get token`
 	// makes it. The hub keeps nothing of it.
 	TokenServiceAccount = "service-account"
 	// TokenBootstrap is a bootstrap token, which can be labelled and revoked.
@@ -96,7 +97,7 @@ func (o *Onboarding) prepare() error {
 	if o.Token == TokenServiceAccount {
 		most = mostAccountLife
 	}
-	problem := checkName(o.ClusterName)
+	problem := consent.CheckName(o.ClusterName)
 	switch {
 	case o.ClusterName == "":
 		return fault.Invalid("the cluster needs a name").WithField("clusterName", "is missing")
@@ -149,15 +150,15 @@ func (s *Service) Onboard(ctx context.Context, asked Onboarding) (Onboarded, err
 
 // accountToken asks for a token of the account that introduces clusters.
 func accountToken(ctx context.Context, hub client.Client, asked Onboarding, made *Onboarded) error {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: BootstrapAccount, Namespace: BootstrapNamespace}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: consent.BootstrapAccount, Namespace: consent.BootstrapNamespace}}
 	life := int64(asked.Life / time.Second)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &life}}
 	if err := kube.Fault(hub.SubResource("token").Create(ctx, account, request)); err != nil {
 		if fault.Is(err, fault.KindNotFound) {
-			return fault.NotFound("the hub has no service account %s/%s", BootstrapNamespace, BootstrapAccount).
+			return fault.NotFound("the hub has no service account %s/%s", consent.BootstrapNamespace, consent.BootstrapAccount).
 				WithFix("it is made when the hub starts; restart the hub, or use a bootstrap token").Wrap(err)
 		}
-		return fmt.Errorf("ask for a token of %s: %w", BootstrapUser, err)
+		return fmt.Errorf("ask for a token of %s: %w", consent.BootstrapUser, err)
 	}
 	made.Secret, made.ExpiresAt = request.Status.Token, request.Status.ExpirationTimestamp.UTC()
 	return nil
@@ -169,7 +170,7 @@ func (s *Service) bootstrapToken(ctx context.Context, actor access.Actor, hub cl
 	id, secret := token.Generate()
 	spec := token.Spec{
 		Description: "introduces " + asked.ClusterName + " by Open Cluster Management", TTL: asked.Life,
-		Usages: []string{token.UsageAuthentication}, Groups: []string{BootstrapGroup}, CreatedBy: actor.Name,
+		Usages: []string{token.UsageAuthentication}, Groups: []string{consent.BootstrapGroup}, CreatedBy: actor.Name,
 	}
 	object := spec.Secret(id, secret, s.Now())
 	object.Labels = asked.TokenLabels

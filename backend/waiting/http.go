@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"net/http"
@@ -35,18 +35,18 @@ func (h *Handler) Routes(r *gin.RouterGroup) {
 }
 
 // order puts those who wait first, each group newest first.
-var order = httpapi.Order[WaitingRow]{
-	Key: func(row *WaitingRow) string { return row.Cluster }, Usual: "waiting",
-	By: map[string]func(*WaitingRow) httpapi.Position{
-		"waiting": func(row *WaitingRow) httpapi.Position {
+var order = httpapi.Order[Row]{
+	Key: func(row *Row) string { return row.Cluster }, Usual: "waiting",
+	By: map[string]func(*Row) httpapi.Position{
+		"waiting": func(row *Row) httpapi.Position {
 			const apart = 1 << 40 // further than any time in seconds
 			if row.Waits {
 				return httpapi.Position{Number: -row.CreatedAt.Unix() - apart}
 			}
 			return httpapi.Position{Number: -row.CreatedAt.Unix()}
 		},
-		"cluster": func(*WaitingRow) httpapi.Position { return httpapi.Position{} },
-		"age":     func(row *WaitingRow) httpapi.Position { return httpapi.Position{Number: -row.CreatedAt.Unix()} },
+		"cluster": func(*Row) httpapi.Position { return httpapi.Position{} },
+		"age":     func(row *Row) httpapi.Position { return httpapi.Position{Number: -row.CreatedAt.Unix()} },
 	},
 }
 
@@ -54,13 +54,13 @@ var order = httpapi.Order[WaitingRow]{
 //
 //	@ID			listWaiting
 //	@Summary	The waiting room: clusters that wait for the hub's consent, and those decided on in the last day
-//	@Tags		consent
+//	@Tags		waiting
 //	@Param		state	query		string	false	"only those who wait for a person, or only the others"	Enums(waiting, decided)
 //	@Param		q		query		string	false	"a part of name, address, requester or fingerprint"
 //	@Param		sort	query		string	false	"waiting (first, then newest first), cluster or age; with - in front descending"
 //	@Param		limit	query		int		false	"rows a page, 1 to 500"
 //	@Param		cursor	query		string	false	"next of the page before"
-//	@Success	200		{object}	httpapi.Page[WaitingRow]
+//	@Success	200		{object}	httpapi.Page[Row]
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/waiting [get]
 func (h *Handler) list(c *gin.Context) error {
@@ -73,7 +73,7 @@ func (h *Handler) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page := httpapi.Page[WaitingRow]{Total: len(rows), Epoch: epoch, Seq: seq}
+	page := httpapi.Page[Row]{Total: len(rows), Epoch: epoch, Seq: seq}
 	if page.Items, page.Next, err = order.Cut(rows, c.Query("sort"), c.Query("cursor"), limit); err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (h *Handler) list(c *gin.Context) error {
 //
 //	@ID			getWaiting
 //	@Summary	One cluster's consents, also before it has introduced itself and after it has left the waiting room
-//	@Tags		consent
+//	@Tags		waiting
 //	@Param		cluster	path		string	true	"name of the cluster"
-//	@Success	200		{object}	WaitingRow
+//	@Success	200		{object}	Row
 //	@Failure	default	{object}	httpapi.Problem
 //	@Router		/waiting/{cluster} [get]
 func (h *Handler) get(c *gin.Context) error {
@@ -104,13 +104,13 @@ type Approval struct {
 	// Requests are names; none means the newest that waits, unless several
 	// requesters ask.
 	Requests []string `json:"requests,omitempty" validate:"optional"`
-} // @name consent.Approval
+}
 
 // approve gives certificates.
 //
 //	@ID			approveWaiting
 //	@Summary	Approve the certificate of a cluster's agent, by the user's own rights; for operators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Accept		json
 //	@Param		cluster	path	string		true	"name of the cluster"
 //	@Param		body	body	Approval	true	"which requests"
@@ -133,7 +133,7 @@ func (h *Handler) approve(c *gin.Context) error {
 //
 //	@ID			acceptWaiting
 //	@Summary	Accept a cluster (hubAcceptsClient), by the user's own rights; for operators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Param		cluster	path	string	true	"name of the cluster"
 //	@Success	204
 //	@Failure	default	{object}	httpapi.Problem
@@ -149,13 +149,13 @@ func (h *Handler) accept(c *gin.Context) error {
 // Denial says why a cluster is refused.
 type Denial struct {
 	Reason string `json:"reason,omitempty" validate:"optional"`
-} // @name consent.Denial
+}
 
 // deny refuses a cluster.
 //
 //	@ID			denyWaiting
 //	@Summary	Refuse a cluster: its acceptance is withdrawn and its waiting requests are denied; for operators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Accept		json
 //	@Param		cluster	path	string	true	"name of the cluster"
 //	@Param		body	body	Denial	true	"why"
@@ -178,20 +178,20 @@ func (h *Handler) deny(c *gin.Context) error {
 type BulkDecision struct {
 	Action   string   `json:"action" enums:"approve-and-accept,approve,accept,deny"`
 	Clusters []string `json:"clusters"`
-} // @name consent.BulkDecision
+}
 
 // BulkOutcome is what became of one of them.
 type BulkOutcome struct {
 	Cluster string           `json:"cluster"`
 	OK      bool             `json:"ok"`
 	Problem *httpapi.Problem `json:"problem,omitempty" validate:"optional"`
-} // @name consent.BulkOutcome
+}
 
 // bulk decides on several clusters.
 //
 //	@ID			decideWaiting
 //	@Summary	Decide on several clusters, each by itself; for operators
-//	@Tags		consent
+//	@Tags		waiting
 //	@Accept		json
 //	@Param		body	body		BulkDecision	true	"what to do with which clusters"
 //	@Success	200		{array}		BulkOutcome
@@ -232,14 +232,14 @@ type NewOnboarding struct {
 	ServerURL string `json:"serverUrl,omitempty" validate:"optional"`
 	// TokenLabels are put on a bootstrap token, for approval rules.
 	TokenLabels map[string]string `json:"tokenLabels,omitempty" validate:"optional"`
-} // @name consent.NewOnboarding
+}
 
 // onboard makes a token and the commands that use it.
 //
 //	@ID			onboardCluster
 //	@Summary	Make a token for a cluster that speaks Open Cluster Management, and the commands to introduce it; for operators
 //	@Description	The token is in this answer only.
-//	@Tags		consent
+//	@Tags		waiting
 //	@Accept		json
 //	@Param		body	body		NewOnboarding	true	"the cluster"
 //	@Success	201		{object}	Onboarded

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	"muster.dev/muster/backend/consent"
 )
 
 // decidedFor is how long a row stays after the last consent was given or refused.
@@ -38,30 +39,14 @@ const (
 	NextNone        = "none"        // nothing
 )
 
-// What a rule of the hub, and what the dashboard, writes into the conditions of
-// requests.
+// What the dashboard writes into the conditions of requests.
 const (
-	ruleApproves    = "The rule "
-	ruleApprovesEnd = " lets this agent in."
 	reasonDecided   = "MusterDashboard"
 	decidedByPrefix = "Decided in the dashboard by "
 )
 
-// Annotations that tell of a decision. A refusal of a cluster that was never
-// accepted shows nowhere else.
-const (
-	// AnnotationAcceptedBy is who accepted the cluster in the dashboard.
-	AnnotationAcceptedBy = "muster.dev/accepted-by"
-	// AnnotationDeniedAt is when, in RFC 3339.
-	AnnotationDeniedAt = "muster.dev/denied-at"
-	// AnnotationDeniedBy is who.
-	AnnotationDeniedBy = "muster.dev/denied-by"
-	// AnnotationDeniedReason is why, in the words of who refused.
-	AnnotationDeniedReason = "muster.dev/denied-reason"
-)
-
-// WaitingRow is a cluster in the waiting room.
-type WaitingRow struct {
+// Row is a cluster in the waiting room.
+type Row struct {
 	Cluster string `json:"cluster"`
 	// Exists: there is a ManagedCluster. Agents make it beside their request.
 	Exists   bool `json:"exists"`
@@ -90,11 +75,11 @@ type WaitingRow struct {
 	// DecidedAt is when the last consent was given or refused.
 	DecidedAt *time.Time `json:"decidedAt,omitempty" validate:"optional"`
 	// Requests are newest first.
-	Requests []CSRRow `json:"requests"`
+	Requests []Request `json:"requests"`
 }
 
-// CSRRow is a certificate request of a cluster's agent.
-type CSRRow struct {
+// Request is a certificate request of a cluster's agent.
+type Request struct {
 	Name    string `json:"name"`
 	Cluster string `json:"cluster"`
 	Agent   string `json:"agent"`
@@ -124,16 +109,16 @@ type CSRRow struct {
 }
 
 // requestRow is how a certificate request is shown; false: it is not of an agent.
-func requestRow(csr *certificatesv1.CertificateSigningRequest) (CSRRow, bool) {
-	asked, err := Read(csr)
+func requestRow(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
+	asked, err := consent.Read(csr)
 	if err != nil {
-		return CSRRow{}, false
+		return Request{}, false
 	}
-	row := CSRRow{
+	row := Request{
 		Name: csr.Name, Cluster: asked.Cluster, Agent: asked.Agent, State: CertificatePending,
 		Requester: csr.Spec.Username, Groups: append([]string{}, csr.Spec.Groups...), Fingerprint: asked.Fingerprint,
 		CreatedAt: csr.CreationTimestamp.UTC(), ExpirationSeconds: csr.Spec.ExpirationSeconds, Renewal: asked.Renewal, Problem: asked.Problem,
-		Address: csr.Annotations[AnnotationAddress], UserAgent: csr.Annotations[AnnotationUserAgent], Held: csr.Annotations[AnnotationWaiting],
+		Address: csr.Annotations[consent.AnnotationAddress], UserAgent: csr.Annotations[consent.AnnotationUserAgent], Held: csr.Annotations[consent.AnnotationWaiting],
 	}
 	for _, condition := range csr.Status.Conditions {
 		switch condition.Type {
@@ -159,7 +144,7 @@ func requestRow(csr *certificatesv1.CertificateSigningRequest) (CSRRow, bool) {
 
 // decidedBy takes over when a request was decided, and by whom: the person, if it
 // was in the dashboard, else the program's reason.
-func (r *CSRRow) decidedBy(condition *certificatesv1.CertificateSigningRequestCondition) {
+func (r *Request) decidedBy(condition *certificatesv1.CertificateSigningRequestCondition) {
 	at := condition.LastUpdateTime.UTC()
 	if condition.LastUpdateTime.IsZero() {
 		at = condition.LastTransitionTime.UTC()
@@ -168,20 +153,20 @@ func (r *CSRRow) decidedBy(condition *certificatesv1.CertificateSigningRequestCo
 	if person, ok := strings.CutPrefix(condition.Message, decidedByPrefix); ok && condition.Reason == reasonDecided {
 		r.DecidedBy = person
 	}
-	if rule, ok := strings.CutPrefix(condition.Message, ruleApproves); ok && condition.Reason == reasonApproved {
-		r.DecidedBy = "rule " + strings.TrimSuffix(rule, ruleApprovesEnd)
+	if rule, ok := consent.ApprovedBy(condition); ok {
+		r.DecidedBy = "rule " + rule
 	}
 }
 
 // proper tells a request for a first certificate that may be approved.
-func (r *CSRRow) proper() bool { return !r.Renewal && r.Problem == "" }
+func (r *Request) proper() bool { return !r.Renewal && r.Problem == "" }
 
 // newestFirst puts requests in order and marks those that were followed by
 // another one. Times are to the second: of two at once what was decided counts
 // as newer.
-func newestFirst(requests []CSRRow) []CSRRow {
-	slices.SortFunc(requests, func(a, b CSRRow) int {
-		undecided := func(r *CSRRow) int {
+func newestFirst(requests []Request) []Request {
+	slices.SortFunc(requests, func(a, b Request) int {
+		undecided := func(r *Request) int {
 			if r.State == CertificatePending {
 				return 1
 			}
@@ -199,14 +184,14 @@ func newestFirst(requests []CSRRow) []CSRRow {
 
 // composed is a row and until when it is shown, for ever if zero.
 type composed struct {
-	row   WaitingRow
+	row   Row
 	until time.Time
 }
 
 // compose makes the row of a cluster of which there is a ManagedCluster or a
 // request, or both.
-func compose(name string, cluster *ocmv1.ManagedCluster, requests []CSRRow) composed {
-	row := WaitingRow{Cluster: name, Certificate: CertificateNone, URLs: []string{}, Requests: append([]CSRRow{}, newestFirst(requests)...)}
+func compose(name string, cluster *ocmv1.ManagedCluster, requests []Request) composed {
+	row := Row{Cluster: name, Certificate: CertificateNone, URLs: []string{}, Requests: append([]Request{}, newestFirst(requests)...)}
 	var decided time.Time
 	later := func(at time.Time) {
 		if at.After(decided) {
@@ -248,9 +233,9 @@ func compose(name string, cluster *ocmv1.ManagedCluster, requests []CSRRow) comp
 
 // describe takes over what a ManagedCluster says, and returns when it was
 // accepted or refused.
-func (row *WaitingRow) describe(cluster *ocmv1.ManagedCluster) (decided time.Time) {
+func (row *Row) describe(cluster *ocmv1.ManagedCluster) (decided time.Time) {
 	row.Exists, row.Accepted, row.CreatedAt = true, cluster.Spec.HubAcceptsClient, cluster.CreationTimestamp.UTC()
-	row.Version, row.CreatedBy = cluster.Status.Version.Kubernetes, cluster.Annotations[AnnotationCreator]
+	row.Version, row.CreatedBy = cluster.Status.Version.Kubernetes, cluster.Annotations[consent.AnnotationCreator]
 	for _, config := range cluster.Spec.ManagedClusterClientConfigs {
 		row.URLs = append(row.URLs, config.URL)
 	}
@@ -259,35 +244,35 @@ func (row *WaitingRow) describe(cluster *ocmv1.ManagedCluster) (decided time.Tim
 	if available := meta.FindStatusCondition(conditions, ocmv1.ConditionAvailable); available != nil {
 		row.Available = string(available.Status)
 	}
-	consent := meta.FindStatusCondition(conditions, ocmv1.ConditionHubAccepted)
-	if rule := cluster.Annotations[AnnotationRule]; row.Accepted && rule != "" {
+	hub := meta.FindStatusCondition(conditions, ocmv1.ConditionHubAccepted)
+	if rule := cluster.Annotations[consent.AnnotationRule]; row.Accepted && rule != "" {
 		row.AcceptedBy = "rule " + rule
 	} else if row.Accepted {
-		row.AcceptedBy = cluster.Annotations[AnnotationAcceptedBy]
+		row.AcceptedBy = cluster.Annotations[consent.AnnotationAcceptedBy]
 	}
 	switch {
-	case row.Accepted && consent != nil && consent.Reason == ocmv1.ReasonAccepted:
-		at := consent.LastTransitionTime.UTC()
+	case row.Accepted && hub != nil && hub.Reason == ocmv1.ReasonAccepted:
+		at := hub.LastTransitionTime.UTC()
 		row.AcceptedAt = &at
 		return at
 	case row.Accepted:
 		return row.CreatedAt // accepted this moment, or from the beginning
-	case cluster.Annotations[AnnotationDeniedAt] != "":
-		row.Denied, row.DeniedBy, row.DeniedReason = true, cluster.Annotations[AnnotationDeniedBy], cluster.Annotations[AnnotationDeniedReason]
-		if at, err := time.Parse(time.RFC3339, cluster.Annotations[AnnotationDeniedAt]); err == nil {
+	case cluster.Annotations[consent.AnnotationDeniedAt] != "":
+		row.Denied, row.DeniedBy, row.DeniedReason = true, cluster.Annotations[consent.AnnotationDeniedBy], cluster.Annotations[consent.AnnotationDeniedReason]
+		if at, err := time.Parse(time.RFC3339, cluster.Annotations[consent.AnnotationDeniedAt]); err == nil {
 			return at.UTC()
 		}
 		return row.CreatedAt
-	case consent != nil && string(consent.Status) != string(corev1.ConditionTrue) && consent.Reason == ocmv1.ReasonDenied,
+	case hub != nil && string(hub.Status) != string(corev1.ConditionTrue) && hub.Reason == ocmv1.ReasonDenied,
 		meta.IsStatusConditionTrue(conditions, ocmv1.ConditionHubAccepted): // withdrawn this moment
 		row.Denied = true
-		return consent.LastTransitionTime.UTC()
+		return hub.LastTransitionTime.UTC()
 	}
 	return time.Time{}
 }
 
 // next says what a row waits for.
-func (row *WaitingRow) next(pending bool) string {
+func (row *Row) next(pending bool) string {
 	accept := row.Exists && !row.Accepted
 	switch {
 	case row.Denied:

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/access"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube"
 )
@@ -86,7 +87,7 @@ func (s *Service) refused(ctx context.Context, verb, cluster string, why error) 
 // Choose finds the request that a consent to the cluster means: the newest that
 // waits. Older ones were left behind by an agent that began anew. If they are
 // of different requesters nobody is chosen.
-func (row *WaitingRow) Choose() (string, error) {
+func (row *Row) Choose() (string, error) {
 	chosen := -1
 	for i := range row.Requests {
 		r := &row.Requests[i]
@@ -152,8 +153,8 @@ func (s *Service) Accept(ctx context.Context, cluster string) error {
 	return s.Audit.Do(ctx, s.action("accept", cluster, nil), func(ctx context.Context) error {
 		actor, _ := access.ActorFrom(ctx)
 		return s.patch(ctx, cluster, true, map[string]any{
-			AnnotationAcceptedBy: actor.Name, AnnotationRule: nil,
-			AnnotationDeniedAt: nil, AnnotationDeniedBy: nil, AnnotationDeniedReason: nil,
+			consent.AnnotationAcceptedBy: actor.Name, consent.AnnotationRule: nil,
+			consent.AnnotationDeniedAt: nil, consent.AnnotationDeniedBy: nil, consent.AnnotationDeniedReason: nil,
 		})
 	})
 }
@@ -216,8 +217,8 @@ func (s *Service) Deny(ctx context.Context, cluster, reason string) error {
 				why = nil
 			}
 			return s.patch(ctx, cluster, false, map[string]any{
-				AnnotationAcceptedBy: nil, AnnotationRule: nil,
-				AnnotationDeniedAt: s.Now().UTC().Format(time.RFC3339), AnnotationDeniedBy: actor.Name, AnnotationDeniedReason: why,
+				consent.AnnotationAcceptedBy: nil, consent.AnnotationRule: nil,
+				consent.AnnotationDeniedAt: s.Now().UTC().Format(time.RFC3339), consent.AnnotationDeniedBy: actor.Name, consent.AnnotationDeniedReason: why,
 			})
 		})
 		if err != nil {

@@ -1,4 +1,4 @@
-package consent_test
+package waiting_test
 
 import (
 	"context"
@@ -43,6 +43,7 @@ import (
 	"muster.dev/muster/backend/kube/kubetest"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/waiting"
 	"muster.dev/muster/deploy"
 )
 
@@ -50,14 +51,14 @@ import (
 type shown struct {
 	*live.Hub
 	mu   sync.Mutex
-	rows map[string]consent.WaitingRow
+	rows map[string]waiting.Row
 }
 
 func (s *shown) Publish(topic string, event live.Event) {
 	s.mu.Lock()
-	if topic == consent.Topic {
+	if topic == waiting.Topic {
 		delete(s.rows, event.Key)
-		if row, ok := event.Row.(consent.WaitingRow); ok {
+		if row, ok := event.Row.(waiting.Row); ok {
 			s.rows[event.Key] = row
 		}
 	}
@@ -65,7 +66,7 @@ func (s *shown) Publish(topic string, event live.Event) {
 	s.Hub.Publish(topic, event)
 }
 
-func (s *shown) row(cluster string) (consent.WaitingRow, bool) {
+func (s *shown) row(cluster string) (waiting.Row, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, ok := s.rows[cluster]
@@ -83,7 +84,7 @@ type room struct {
 
 func newRoom(t *testing.T) *room {
 	t.Helper()
-	r := &room{Hub: kubetest.StartHub(t), shown: &shown{Hub: live.NewHub(), rows: map[string]consent.WaitingRow{}}}
+	r := &room{Hub: kubetest.StartHub(t), shown: &shown{Hub: live.NewHub(), rows: map[string]waiting.Row{}}}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	data, err := fs.ReadFile(deploy.HubCRDs(), "cluster.open-cluster-management.io_managedclusters.yaml")
 	if err != nil {
@@ -108,11 +109,11 @@ func newRoom(t *testing.T) *room {
 	db := databasetest.Open(t)
 	r.audit = audit.NewService(db, r.shown)
 	users := kube.NewImpersonator(r.Config(), kube.ImpersonatorOptions{})
-	service := consent.NewService(consent.ServiceOptions{
+	service := waiting.NewService(waiting.ServiceOptions{
 		Cache: manager.GetCache(), Clients: func(actor access.Actor) (client.Client, error) { return users.As(actor) },
 		Audit: r.audit, Live: r.shown, Hub: token.Hub{Address: "hub.test:6443", CA: r.CA()},
 	})
-	book, err := consent.NewBook(consent.BookOptions{DB: db, Audit: r.audit, Live: r.shown})
+	book, err := waiting.NewBook(waiting.BookOptions{DB: db, Audit: r.audit, Live: r.shown})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func newRoom(t *testing.T) *room {
 				c.Request = c.Request.WithContext(access.WithActor(c.Request.Context(), access.Actor{Name: "ada", Role: role}))
 			}
 		},
-		Private: consent.NewHandler(service, book).Routes,
+		Private: waiting.NewHandler(service, book).Routes,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,9 +184,9 @@ func (r *room) ask(t *testing.T, as client.Client, cluster, agent string, more [
 	return csr.Name, "SHA256:" + hex.EncodeToString(sum[:])
 }
 
-func (r *room) awaitRow(t *testing.T, cluster, what string, holds func(consent.WaitingRow) bool) consent.WaitingRow {
+func (r *room) awaitRow(t *testing.T, cluster, what string, holds func(waiting.Row) bool) waiting.Row {
 	t.Helper()
-	var last consent.WaitingRow
+	var last waiting.Row
 	r.Await(t, cluster+" "+what, func(context.Context) bool {
 		row, ok := r.shown.row(cluster)
 		last = row
@@ -249,12 +250,12 @@ func (r *room) testConsents(t *testing.T) {
 		post("nobody asks", "/waiting/edge-1/approve", "{}", asOperator, 404, "not-found"),
 	})
 	request, fingerprint := r.introduce(t, "edge-1", "a1b2c")
-	row := r.awaitRow(t, "edge-1", "waits for both", func(row consent.WaitingRow) bool { return row.Next == consent.NextBoth })
-	want := consent.CSRRow{
-		Name: request, Cluster: "edge-1", Agent: "a1b2c", State: consent.CertificatePending, Requester: row.Requests[0].Requester, Groups: row.Requests[0].Groups,
+	row := r.awaitRow(t, "edge-1", "waits for both", func(row waiting.Row) bool { return row.Next == waiting.NextBoth })
+	want := waiting.Request{
+		Name: request, Cluster: "edge-1", Agent: "a1b2c", State: waiting.CertificatePending, Requester: row.Requests[0].Requester, Groups: row.Requests[0].Groups,
 		Fingerprint: fingerprint, Address: "203.0.113.9", UserAgent: "registration/v1.0", CreatedAt: row.Requests[0].CreatedAt,
 	}
-	if diff := cmp.Diff([]consent.CSRRow{want}, row.Requests); diff != "" {
+	if diff := cmp.Diff([]waiting.Request{want}, row.Requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"https://edge-1:6443"}, row.URLs); diff != "" || !row.Waits || !row.Exists || row.Accepted {
@@ -271,15 +272,15 @@ func (r *room) testConsents(t *testing.T) {
 		post("approve", "/waiting/edge-1/approve", one, asOperator, 204, ""),
 		post("approve again", "/waiting/edge-1/approve", one, asOperator, 204, ""),
 	})
-	row = r.awaitRow(t, "edge-1", "has its certificate", func(row consent.WaitingRow) bool {
-		return row.Next == consent.NextAcceptance && row.Certificate == consent.CertificateIssued
+	row = r.awaitRow(t, "edge-1", "has its certificate", func(row waiting.Row) bool {
+		return row.Next == waiting.NextAcceptance && row.Certificate == waiting.CertificateIssued
 	})
 	if row.Requests[0].DecidedBy != "ada" || row.Requests[0].DecidedAt == nil {
 		t.Errorf("decided by %q at %v", row.Requests[0].DecidedBy, row.Requests[0].DecidedAt)
 	}
 	apitest.Run(t, r.api, []apitest.Scenario{post("accept", "/waiting/edge-1/accept", "{}", asOperator, 204, "")})
-	row = r.awaitRow(t, "edge-1", "is accepted", func(row consent.WaitingRow) bool { return row.Accepted })
-	if row.Waits || row.Next != consent.NextJoin || row.AcceptedBy != "ada" {
+	row = r.awaitRow(t, "edge-1", "is accepted", func(row waiting.Row) bool { return row.Accepted })
+	if row.Waits || row.Next != waiting.NextJoin || row.AcceptedBy != "ada" {
 		t.Errorf("got %+v", row)
 	}
 	verbs, details := r.recorded(t, "CertificateSigningRequest", request)
@@ -301,36 +302,36 @@ func (r *room) testConsents(t *testing.T) {
 // testDenial refuses clusters that were accepted, and that never were.
 func (r *room) testDenial(t *testing.T) {
 	request, _ := r.introduce(t, "edge-2", "a1b2c")
-	r.awaitRow(t, "edge-2", "waits", func(row consent.WaitingRow) bool { return row.Next == consent.NextBoth })
+	r.awaitRow(t, "edge-2", "waits", func(row waiting.Row) bool { return row.Next == waiting.NextBoth })
 	apitest.Run(t, r.api, []apitest.Scenario{
 		post("a viewer denies", "/waiting/edge-2/deny", "{}", asViewer, 403, "forbidden"),
 		post("two lines", "/waiting/edge-2/deny", `{"reason":"a\nb"}`, asOperator, 400, "invalid"),
 		post("deny", "/waiting/edge-2/deny", `{"reason":"not ours"}`, asOperator, 204, ""),
 	})
-	row := r.awaitRow(t, "edge-2", "is denied", func(row consent.WaitingRow) bool { return row.Denied && row.Certificate == consent.CertificateDenied })
-	if row.Waits || row.DeniedBy != "ada" || row.DeniedReason != "not ours" || row.Next != consent.NextNone {
+	row := r.awaitRow(t, "edge-2", "is denied", func(row waiting.Row) bool { return row.Denied && row.Certificate == waiting.CertificateDenied })
+	if row.Waits || row.DeniedBy != "ada" || row.DeniedReason != "not ours" || row.Next != waiting.NextNone {
 		t.Errorf("got %+v", row)
 	}
 	apitest.Run(t, r.api, []apitest.Scenario{
 		post("a denied request stays so", "/waiting/edge-2/approve", `{"requests":["`+request+`"]}`, asOperator, 409, "conflict"),
-		post("none waits", "/waiting/edge-2/approve", `{}`, asOperator, 409, consent.CodeNoRequest),
+		post("none waits", "/waiting/edge-2/approve", `{}`, asOperator, 409, waiting.CodeNoRequest),
 		post("accept after all", "/waiting/edge-2/accept", "{}", asOperator, 204, ""),
 	})
-	row = r.awaitRow(t, "edge-2", "is accepted", func(row consent.WaitingRow) bool { return row.Accepted })
+	row = r.awaitRow(t, "edge-2", "is accepted", func(row waiting.Row) bool { return row.Accepted })
 	if row.Denied || row.DeniedReason != "" {
 		t.Errorf("got %+v", row)
 	}
 	apitest.Run(t, r.api, []apitest.Scenario{post("deny what was accepted", "/waiting/edge-2/deny", "{}", asOperator, 204, "")})
-	r.awaitRow(t, "edge-2", "is denied again", func(row consent.WaitingRow) bool { return row.Denied && !row.Accepted && row.AcceptedBy == "" })
+	r.awaitRow(t, "edge-2", "is denied again", func(row waiting.Row) bool { return row.Denied && !row.Accepted && row.AcceptedBy == "" })
 
 	alone, _ := r.ask(t, r.Client, "edge-3", "a1b2c", []string{"evil.test"})
-	r.awaitRow(t, "edge-3", "has an improper request", func(row consent.WaitingRow) bool { return len(row.Requests) == 1 && row.Requests[0].Problem != "" })
+	r.awaitRow(t, "edge-3", "has an improper request", func(row waiting.Row) bool { return len(row.Requests) == 1 && row.Requests[0].Problem != "" })
 	apitest.Run(t, r.api, []apitest.Scenario{
-		post("improper", "/waiting/edge-3/approve", `{"requests":["`+alone+`"]}`, asOperator, 409, consent.CodeImproper),
-		post("not introduced", "/waiting/edge-3/accept", "{}", asOperator, 404, consent.CodeNotIntroduced),
+		post("improper", "/waiting/edge-3/approve", `{"requests":["`+alone+`"]}`, asOperator, 409, waiting.CodeImproper),
+		post("not introduced", "/waiting/edge-3/accept", "{}", asOperator, 404, waiting.CodeNotIntroduced),
 		post("deny an improper one", "/waiting/edge-3/deny", "{}", asOperator, 204, ""),
 	})
-	r.awaitRow(t, "edge-3", "is denied", func(row consent.WaitingRow) bool { return row.Requests[0].State == consent.CertificateDenied })
+	r.awaitRow(t, "edge-3", "is denied", func(row waiting.Row) bool { return row.Requests[0].State == waiting.CertificateDenied })
 	if err := r.Client.Delete(t.Context(), &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: alone}}); err != nil {
 		t.Fatal(err)
 	}
@@ -352,9 +353,9 @@ func (r *room) testBulk(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ask(t, another, "bulk-4", "zzzzz", nil)
-	r.awaitRow(t, "bulk-4", "has two requests", func(row consent.WaitingRow) bool { return len(row.Requests) == 2 && row.Exists })
+	r.awaitRow(t, "bulk-4", "has two requests", func(row waiting.Row) bool { return len(row.Requests) == 2 && row.Exists })
 	for _, name := range []string{"bulk-1", "bulk-2", "bulk-3"} {
-		r.awaitRow(t, name, "waits", func(row consent.WaitingRow) bool { return row.Next == consent.NextBoth })
+		r.awaitRow(t, name, "waits", func(row waiting.Row) bool { return row.Next == waiting.NextBoth })
 	}
 	all := strings.Join(append(clusters, `"bulk-4"`, `"bulk-5"`), ",")
 	apitest.Run(t, r.api, []apitest.Scenario{
@@ -365,13 +366,13 @@ func (r *room) testBulk(t *testing.T) {
 			Name: "both", Method: "POST", Path: "/api/v1/waiting/bulk", Header: asOperator, Status: 200, Body: `{"action":"approve-and-accept","clusters":[` + all + `]}`,
 			Check: func(t *testing.T, response *httptest.ResponseRecorder) {
 				got := map[string]string{}
-				for _, outcome := range decoded[[]consent.BulkOutcome](t, response) {
+				for _, outcome := range decoded[[]waiting.BulkOutcome](t, response) {
 					got[outcome.Cluster] = "ok"
 					if !outcome.OK {
 						got[outcome.Cluster] = outcome.Problem.Code
 					}
 				}
-				want := map[string]string{"bulk-1": "ok", "bulk-2": "ok", "bulk-3": "ok", "bulk-4": consent.CodeSeveralRequesters, "bulk-5": "not-found"}
+				want := map[string]string{"bulk-1": "ok", "bulk-2": "ok", "bulk-3": "ok", "bulk-4": waiting.CodeSeveralRequesters, "bulk-5": "not-found"}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("outcomes (-want +got):\n%s", diff)
 				}
@@ -379,16 +380,16 @@ func (r *room) testBulk(t *testing.T) {
 		},
 	})
 	for _, name := range []string{"bulk-1", "bulk-2", "bulk-3"} {
-		r.awaitRow(t, name, "has both", func(row consent.WaitingRow) bool {
-			return row.Accepted && row.Certificate == consent.CertificateIssued && !row.Waits
+		r.awaitRow(t, name, "has both", func(row waiting.Row) bool {
+			return row.Accepted && row.Certificate == waiting.CertificateIssued && !row.Waits
 		})
 	}
 	apitest.Run(t, r.api, []apitest.Scenario{
 		post("deny", "/waiting/bulk", `{"action":"deny","clusters":["bulk-4"]}`, asOperator, 200, ""),
 		{Name: "pages", Method: "GET", Path: "/api/v1/waiting?limit=2&sort=cluster", Header: asViewer, Status: 200, Contains: []string{`"next":`, `"cluster":"bulk-1"`}},
 	})
-	r.awaitRow(t, "bulk-4", "is denied, all of it", func(row consent.WaitingRow) bool {
-		return row.Denied && !slices.ContainsFunc(row.Requests, func(q consent.CSRRow) bool { return q.State != consent.CertificateDenied })
+	r.awaitRow(t, "bulk-4", "is denied, all of it", func(row waiting.Row) bool {
+		return row.Denied && !slices.ContainsFunc(row.Requests, func(q waiting.Request) bool { return q.State != waiting.CertificateDenied })
 	})
 }
 
@@ -401,9 +402,9 @@ func (impersonated) Groups() []string { return []string{"system:masters"} }
 // testOnboarding makes tokens, which are in the answer and nowhere else.
 func (r *room) testOnboarding(t *testing.T) {
 	secrets := []string{}
-	made := func(check func(*testing.T, consent.Onboarded)) func(*testing.T, *httptest.ResponseRecorder) {
+	made := func(check func(*testing.T, waiting.Onboarded)) func(*testing.T, *httptest.ResponseRecorder) {
 		return func(t *testing.T, response *httptest.ResponseRecorder) {
-			got := decoded[consent.Onboarded](t, response)
+			got := decoded[waiting.Onboarded](t, response)
 			secrets = append(secrets, got.Secret)
 			if got.WaitFor != "lab-1" || got.AcceptCommand != "clusteradm accept --clusters lab-1" || got.ExpiresAt.IsZero() {
 				t.Errorf("got %+v", got)
@@ -416,7 +417,7 @@ func (r *room) testOnboarding(t *testing.T) {
 			check(t, got)
 		}
 	}
-	onboard := func(name, body string, check func(*testing.T, consent.Onboarded)) apitest.Scenario {
+	onboard := func(name, body string, check func(*testing.T, waiting.Onboarded)) apitest.Scenario {
 		s := post(name, "/onboarding/ocm", body, asOperator, 201, "")
 		s.Check = made(check)
 		return s
@@ -428,13 +429,13 @@ func (r *room) testOnboarding(t *testing.T) {
 		post("too long", "/onboarding/ocm", `{"clusterName":"lab-1","ttlSeconds":90000}`, asOperator, 400, "invalid"),
 		post("labels of an account", "/onboarding/ocm", `{"clusterName":"lab-1","tokenLabels":{"a":"b"}}`, asOperator, 400, "invalid"),
 		post("no https", "/onboarding/ocm", `{"clusterName":"lab-1","serverUrl":"http://x"}`, asOperator, 400, "invalid"),
-		onboard("account", `{"clusterName":"lab-1"}`, func(t *testing.T, got consent.Onboarded) {
+		onboard("account", `{"clusterName":"lab-1"}`, func(t *testing.T, got waiting.Onboarded) {
 			if !strings.Contains(got.Command, "--ca-file") || got.TokenID != "" || got.ManifestSteps != "" {
 				t.Errorf("got %+v", got)
 			}
 			r.signsIn(t, got, consent.BootstrapUser)
 		}),
-		onboard("bootstrap token, one Deployment", `{"clusterName":"lab-1","token":"bootstrap","mode":"singleton","ttlSeconds":600,"tokenLabels":{"env":"lab"}}`, func(t *testing.T, got consent.Onboarded) {
+		onboard("bootstrap token, one Deployment", `{"clusterName":"lab-1","token":"bootstrap","mode":"singleton","ttlSeconds":600,"tokenLabels":{"env":"lab"}}`, func(t *testing.T, got waiting.Onboarded) {
 			secret := &corev1.Secret{}
 			if err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "bootstrap-token-" + got.TokenID}, secret); err != nil {
 				t.Fatal(err)
@@ -446,7 +447,7 @@ func (r *room) testOnboarding(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		}),
-		onboard("hosted", `{"clusterName":"lab-1","mode":"hosted","serverUrl":"https://lab:6443"}`, func(t *testing.T, got consent.Onboarded) {
+		onboard("hosted", `{"clusterName":"lab-1","mode":"hosted","serverUrl":"https://lab:6443"}`, func(t *testing.T, got waiting.Onboarded) {
 			for text, parts := range map[string][]string{
 				got.Command:       {"--mode hosted", "--managed-cluster-kubeconfig managed.kubeconfig"},
 				got.Manifest:      {"mode: Hosted", "name: klusterlet-lab-1", "namespace: klusterlet-lab-1", "url: https://lab:6443"},
@@ -478,7 +479,7 @@ func (r *room) testOnboarding(t *testing.T) {
 
 // signsIn uses the token in the manifest's kubeconfig, against the address of the
 // test.
-func (r *room) signsIn(t *testing.T, made consent.Onboarded, want string) {
+func (r *room) signsIn(t *testing.T, made waiting.Onboarded, want string) {
 	t.Helper()
 	for _, part := range strings.Split(made.Manifest, "---\n") {
 		secret := &corev1.Secret{}
@@ -504,14 +505,14 @@ func (r *room) signsIn(t *testing.T, made consent.Onboarded, want string) {
 }
 
 func (r *room) testRules(t *testing.T) {
-	var made consent.Rule
+	var made waiting.Rule
 	rule := `{"kind":"cluster-name","value":"lab-*","approve":true,"note":"the lab"}`
 	apitest.Run(t, r.api, []apitest.Scenario{
 		{Name: "none at first", Method: "GET", Path: "/api/v1/approval-rules", Header: asViewer, Status: 200, Contains: []string{`"items":[]`}},
 		post("an operator", "/approval-rules", rule, asOperator, 403, "forbidden"),
 		post("nothing given", "/approval-rules", `{"kind":"identity","value":"x"}`, asAdmin, 400, "invalid"),
 		{Name: "make", Method: "POST", Path: "/api/v1/approval-rules", Header: asAdmin, Body: rule, Status: 201, Check: func(t *testing.T, response *httptest.ResponseRecorder) {
-			made = decoded[consent.Rule](t, response)
+			made = decoded[waiting.Rule](t, response)
 		}},
 		post("again", "/approval-rules", rule, asAdmin, 409, "conflict"),
 		{Name: "one", Method: "GET", Path: "/api/v1/approval-rules", Header: asViewer, Status: 200, Contains: []string{`"total":1`, `"source":"dashboard"`, `"createdBy":"ada"`, `"uses":0`}},

@@ -1,4 +1,4 @@
-package consent
+package waiting
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"muster.dev/muster/backend/access"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/audit"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/database/databasetest"
 	"muster.dev/muster/backend/fault"
@@ -27,7 +28,7 @@ func TestRuleValidate(t *testing.T) {
 		rule  Rule
 		field string // that is wrong; empty: none
 	}{
-		"identity":              {Rule{Kind: RuleIdentity, Value: BootstrapUser, Approve: true}, ""},
+		"identity":              {Rule{Kind: RuleIdentity, Value: consent.BootstrapUser, Approve: true}, ""},
 		"label":                 {Rule{Kind: RuleTokenLabel, Value: "env=lab,tier=edge", Accept: true}, ""},
 		"pattern":               {Rule{Kind: RuleClusterName, Value: "edge-*", Approve: true, Accept: true}, ""},
 		"every name":            {Rule{Kind: RuleClusterName, Value: "*", Approve: true}, ""},
@@ -124,8 +125,8 @@ func asRole(t *testing.T, role access.Role) context.Context {
 	return access.WithActor(t.Context(), access.Actor{Name: "ada", Role: role})
 }
 
-func asking(cluster, user string) Request {
-	return Request{Cluster: cluster, Fingerprint: "SHA256:" + cluster, Requester: authenticationv1.UserInfo{Username: user}}
+func asking(cluster, user string) consent.Request {
+	return consent.Request{Cluster: cluster, Fingerprint: "SHA256:" + cluster, Requester: authenticationv1.UserInfo{Username: user}}
 }
 
 func TestBook(t *testing.T) {
@@ -214,8 +215,8 @@ func TestBookFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := newBook(t, db, Rule{Kind: RuleIdentity, Value: BootstrapUser, Approve: true})
-	if rule, ok := second.Match(asking("edge-1", BootstrapUser), nil); !ok || rule != "identity "+BootstrapUser {
+	second := newBook(t, db, Rule{Kind: RuleIdentity, Value: consent.BootstrapUser, Approve: true})
+	if rule, ok := second.Match(asking("edge-1", consent.BootstrapUser), nil); !ok || rule != "identity "+consent.BootstrapUser {
 		t.Errorf("got %q %v", rule, ok)
 	}
 	rules, err := second.List(admin)
