@@ -34,6 +34,7 @@ import (
 	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/agent/inventory"
 	"muster.dev/muster/agent/join"
+	"muster.dev/muster/agent/manifestwork"
 	"muster.dev/muster/agent/tunnel"
 	"muster.dev/muster/backend/agentapi"
 	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
@@ -53,7 +54,9 @@ type Config struct {
 	// Store holds the identity.
 	Store *join.Store
 	join.Description
-	Log *slog.Logger
+	// Definitions installs what the member needs for ManifestWorks; nil: it has it.
+	Definitions func(ctx context.Context) error
+	Log         *slog.Logger
 }
 
 // Run serves the hub until ctx ends. It returns ErrRemoved once the hub has
@@ -77,7 +80,7 @@ func Run(ctx context.Context, c Config) error {
 	defer a.interpreter.Close()
 	c.Log.Info("agent starts", "cluster", identity.Cluster, "hub", identity.Server, "agent", Version)
 	group, ctx := errgroup.WithContext(ctx)
-	for _, start := range []func(context.Context) error{a.heart.Start, a.collector.Start, a.worker.Start, a.link.Start, a.rotator.Start, a.notes.Start} {
+	for _, start := range []func(context.Context) error{a.heart.Start, a.collector.Start, a.worker.Start, a.link.Start, a.rotator.Start, a.notes.Start, a.carrier.Start} {
 		group.Go(func() error { return start(ctx) })
 	}
 	err = group.Wait()
@@ -122,6 +125,7 @@ type agent struct {
 	link      *tunnel.Client
 	rotator   *join.Rotator
 	notes     *notes
+	carrier   *carrier
 
 	interpreter *interpret.Interpreter
 	lessons     lessons
@@ -146,6 +150,11 @@ func assemble(c Config, identity *join.Identity, id types.UID) (*agent, error) {
 	a.collector, err = inventory.New(c.Member, inventory.Options{OnChange: a.heart.Report})
 	if err != nil {
 		return nil, err
+	}
+	a.carrier = newCarrier(send, c.Log)
+	a.carrier.prepare = a.prepareManifestWorks
+	a.carrier.worker = func(works manifestwork.Works) (*manifestwork.Agent, error) {
+		return manifestwork.New(manifestwork.Options{Cluster: identity.Cluster, AgentID: string(id), Server: identity.Server, Works: works, Member: c.Member, Log: c.Log})
 	}
 	a.link, err = tunnel.New(tunnel.Options{Server: identity.Server, CA: identity.CA, Certificate: c.Store.Certificate, Handler: a, Log: c.Log})
 	if err != nil {
@@ -183,6 +192,7 @@ func (a *agent) Welcome(w *agentapi.Welcome) {
 	a.heart.Begin(w)
 	a.worker.Begin(w)
 	a.notes.welcomed(w.ClusterUID)
+	a.carrier.welcomed(w.Protocol)
 }
 
 // Frame implements tunnel.Handler.
@@ -198,6 +208,10 @@ func (a *agent) Frame(f agentapi.Frame) error {
 		a.worker.Confirmed(f)
 	case *agentapi.Interpreters:
 		return a.learn(f)
+	case *agentapi.ManifestWork:
+		return a.carrier.deliver(f)
+	case *agentapi.ManifestAnswer:
+		a.carrier.answered(f)
 	case *agentapi.Config:
 		a.collector.SetModels(f.ResourceModels)
 	default:
@@ -230,4 +244,7 @@ func (a *agent) learn(f *agentapi.Interpreters) error {
 func (a *agent) Refused(r *agentapi.Refused) { a.notes.refused(r) }
 
 // Fenced implements tunnel.Handler.
-func (a *agent) Fenced() { a.worker.Close() }
+func (a *agent) Fenced() {
+	a.worker.Close()
+	a.carrier.fenced()
+}

@@ -102,6 +102,8 @@ func startHub(t *testing.T) *hubSide {
 	h := &hubSide{T: t, store: membertest.New(t), interpreter: interpret.Native()}
 	h.store.Serve(membertest.Resource{GroupVersion: "work.karmada.io/v1alpha1", Plural: "works", Kind: "Work", Namespaced: true, Status: true})
 	h.store.Serve(membertest.Resource{GroupVersion: "cluster.karmada.io/v1alpha1", Plural: "clusters", Kind: "Cluster", Status: true})
+	h.store.Serve(membertest.Resource{GroupVersion: "work.open-cluster-management.io/v1", Plural: "manifestworks", Kind: "ManifestWork", Namespaced: true, Status: true})
+	h.store.Serve(membertest.Resource{GroupVersion: "cluster.open-cluster-management.io/v1", Plural: "managedclusters", Kind: "ManagedCluster", Status: true})
 	for _, name := range []string{"kube-system", "karmada-es-edge-7"} {
 		h.store.Put(namespace(name))
 	}
@@ -115,7 +117,7 @@ func startHub(t *testing.T) *hubSide {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h, Interpreters: h.interpreter, Version: "v0.1.0", Log: quiet, Heartbeat: time.Second, Deadline: 5 * time.Second})
+	link := tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h, Interpreters: h.interpreter, ManifestWorks: true, Version: "v0.1.0", Log: quiet, Heartbeat: time.Second, Deadline: 5 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 2)
 	go func() { stopped <- store.Start(ctx) }()

@@ -50,6 +50,8 @@ type Options struct {
 	Server string
 	// Hub reaches the hub as the agent, Member the member.
 	Hub, Member *rest.Config
+	// Works are the works of the cluster. Default: those of the API that Hub reaches.
+	Works Works
 	// EvictionGrace and StatusInterval have the defaults above.
 	EvictionGrace, StatusInterval time.Duration
 	// RawFeedback tells values of any shape, not only numbers, texts and yes or no.
@@ -62,7 +64,7 @@ type Agent struct {
 	o        Options
 	log      *slog.Logger
 	hubHash  string
-	hub      dynamic.Interface
+	hub      Works
 	member   *member
 	reporter *reporter
 	now      func() time.Time
@@ -84,7 +86,7 @@ type Agent struct {
 
 // New returns an agent. It does not connect.
 func New(o Options) (*Agent, error) {
-	if o.Cluster == "" || o.Hub == nil || o.Member == nil {
+	if o.Cluster == "" || o.Hub == nil && (o.Works == nil || o.Server == "") || o.Member == nil {
 		return nil, errors.New("an agent needs a cluster, a hub and a member")
 	}
 	if o.EvictionGrace == 0 {
@@ -106,10 +108,14 @@ func New(o Options) (*Agent, error) {
 	a := &Agent{o: o, log: o.Log, hubHash: hex.EncodeToString(sum[:]), now: time.Now,
 		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{}, buried: map[types.UID]struct{}{},
 		reporter: &reporter{expressions: newExpressions(), raw: o.RawFeedback, now: time.Now}, ours: make(chan struct{})}
-	var err error
-	if a.hub, err = dynamic.NewForConfig(unlimited(o.Hub)); err != nil {
-		return nil, fmt.Errorf("client of the hub: %w", err)
+	if a.hub = o.Works; a.hub == nil {
+		client, err := dynamic.NewForConfig(unlimited(o.Hub))
+		if err != nil {
+			return nil, fmt.Errorf("client of the hub: %w", err)
+		}
+		a.hub = worksOfAPI{client.Resource(manifestWorks).Namespace(o.Cluster)}
 	}
+	var err error
 	if a.member, err = a.newMember(unlimited(o.Member)); err != nil {
 		return nil, fmt.Errorf("client of the member: %w", err)
 	}
@@ -216,8 +222,7 @@ func drain(ctx context.Context, queue workqueue.TypedRateLimitingInterface[strin
 }
 
 func (a *Agent) watchHub(ctx context.Context) {
-	api := a.hub.Resource(manifestWorks).Namespace(a.o.Cluster)
-	feed.Run(ctx, api, feed.Funcs{
+	a.hub.Follow(ctx, feed.Funcs{
 		OnIs:   func(o *unstructured.Unstructured) { a.sawWork(o) },
 		OnGone: func(o *unstructured.Unstructured) { a.lostWork(o.GetName()) },
 		OnAll: func(all []*unstructured.Unstructured) {
@@ -247,7 +252,7 @@ func (a *Agent) watchHub(ctx context.Context) {
 				a.records.Add(name)
 			}
 		},
-	}, feed.Options{Slowest: 2 * time.Second, Failed: a.failed})
+	}, a.failed)
 }
 
 func (a *Agent) failed(err error) {

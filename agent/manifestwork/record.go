@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
@@ -78,7 +77,15 @@ func missing(all []string, one string) []string {
 
 // patchRecord writes to a record as it was seen.
 func (a *Agent) patchRecord(ctx context.Context, record *ocmworkv1.AppliedManifestWork, subresource string, change map[string]any) (*ocmworkv1.AppliedManifestWork, error) {
-	o, err := patch(ctx, a.member.client.Resource(appliedWorks), record, subresource, change)
+	data, err := patchOf(record, change)
+	if err != nil {
+		return nil, err
+	}
+	var subresources []string
+	if subresource != "" {
+		subresources = append(subresources, subresource)
+	}
+	o, err := a.member.client.Resource(appliedWorks).Patch(ctx, record.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +95,9 @@ func (a *Agent) patchRecord(ctx context.Context, record *ocmworkv1.AppliedManife
 	return record, nil
 }
 
-// patch writes to an object as it was seen: if it has changed since, nothing
-// happens and the error is a conflict.
-func patch(ctx context.Context, api dynamic.ResourceInterface, o metav1.Object, subresource string, change map[string]any) (*unstructured.Unstructured, error) {
+// patchOf is a merge patch to an object as it was seen: if it has changed since,
+// the patch is a conflict, and nothing happens.
+func patchOf(o metav1.Object, change map[string]any) ([]byte, error) {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -101,11 +108,7 @@ func patch(ctx context.Context, api dynamic.ResourceInterface, o metav1.Object, 
 	if err != nil {
 		return nil, fmt.Errorf("write a patch: %w", err)
 	}
-	var subresources []string
-	if subresource != "" {
-		subresources = append(subresources, subresource)
-	}
-	return api.Patch(ctx, o.GetName(), types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
+	return data, nil
 }
 
 // keepRecord notes in the record what is applied, and removes what was before and

@@ -68,7 +68,7 @@ func (a *Agent) ensureFinalizer(ctx context.Context, work *ocmworkv1.ManifestWor
 	if slices.Contains(work.Finalizers, ocmworkv1.ManifestWorkFinalizer) {
 		return work, nil
 	}
-	marked, err := patch(ctx, a.worksAPI(), work, "", map[string]any{
+	marked, err := a.write(ctx, work, false, map[string]any{
 		"metadata": map[string]any{"finalizers": append(slices.Clone(work.Finalizers), ocmworkv1.ManifestWorkFinalizer)},
 	})
 	if err != nil {
@@ -80,14 +80,19 @@ func (a *Agent) ensureFinalizer(ctx context.Context, work *ocmworkv1.ManifestWor
 	return work, nil
 }
 
-func (a *Agent) worksAPI() dynamic.ResourceInterface {
-	return a.hub.Resource(manifestWorks).Namespace(a.o.Cluster)
+// write writes to a work as it was seen.
+func (a *Agent) write(ctx context.Context, work *ocmworkv1.ManifestWork, status bool, change map[string]any) (*unstructured.Unstructured, error) {
+	data, err := patchOf(work, change)
+	if err != nil {
+		return nil, err
+	}
+	return a.hub.Patch(ctx, work.Name, data, status)
 }
 
 // again reads a work that somebody else has changed meanwhile.
 func (a *Agent) again(ctx context.Context, name string, err error) error {
 	if apierrors.IsConflict(err) {
-		if fresh, getErr := a.worksAPI().Get(ctx, name, metav1.GetOptions{}); getErr == nil {
+		if fresh, getErr := a.hub.Get(ctx, name); getErr == nil {
 			a.sawWork(fresh)
 		}
 	}
@@ -177,7 +182,7 @@ func (a *Agent) report(ctx context.Context, work *ocmworkv1.ManifestWork, outcom
 		if err != nil {
 			return err
 		}
-		written, err := patch(ctx, a.worksAPI(), work, "status", map[string]any{"status": difference})
+		written, err := a.write(ctx, work, true, map[string]any{"status": difference})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -188,7 +193,7 @@ func (a *Agent) report(ctx context.Context, work *ocmworkv1.ManifestWork, outcom
 		if !apierrors.IsConflict(err) {
 			return fmt.Errorf("patch the status of manifest work %s: %w", work.Name, err)
 		}
-		if fresh, err := a.worksAPI().Get(ctx, work.Name, metav1.GetOptions{}); err == nil {
+		if fresh, err := a.hub.Get(ctx, work.Name); err == nil {
 			seen := a.sawWork(fresh)
 			if seen == nil || seen.UID != work.UID || seen.Generation != work.Generation {
 				return nil // there is a newer work to be carried out
@@ -241,7 +246,7 @@ func (a *Agent) remove(ctx context.Context, work *ocmworkv1.ManifestWork) error 
 	if current := a.work(work.Name); current != nil && current.UID == work.UID {
 		work = current
 	}
-	_, err := patch(ctx, a.worksAPI(), work, "", map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	_, err := a.write(ctx, work, false, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -18,6 +18,8 @@ const (
 	TypeStatus Type = "status"
 	TypeAck    Type = "ack"
 	TypeLog    Type = "log"
+	// TypeManifestPatch exists from ProtocolManifestWorks on, as its two answers do.
+	TypeManifestPatch Type = "manifestpatch"
 
 	TypeWelcome Type = "welcome"
 	TypeConfig  Type = "config"
@@ -28,6 +30,9 @@ const (
 	TypeConfirmed    Type = "confirmed"
 	TypeRefused      Type = "refused"
 	TypeRemoved      Type = "removed"
+
+	TypeManifestWork   Type = "manifestwork"
+	TypeManifestAnswer Type = "manifestanswer"
 )
 
 // Sizes in bytes. A reader sets its connection's limit to MaxFromAgent or
@@ -51,6 +56,8 @@ var maxBody = map[Type]int{
 	TypeAck:    MaxAck,
 	TypeLog:    8 << 10,
 
+	TypeManifestPatch: MaxFromAgent - envelope,
+
 	TypeWelcome:      256 << 10,
 	TypeConfig:       256 << 10,
 	TypeInterpreters: MaxFromHub - envelope,
@@ -59,6 +66,9 @@ var maxBody = map[Type]int{
 	TypeConfirmed:    256,
 	TypeRefused:      8 << 10,
 	TypeRemoved:      4 << 10,
+
+	TypeManifestWork:   MaxFromHub - envelope,
+	TypeManifestAnswer: MaxFromHub - envelope,
 }
 
 // envelope is an upper bound of what surrounds a body.
@@ -118,6 +128,8 @@ func DecodeFromAgent(message []byte) (Frame, error) {
 		TypeStatus: func() Frame { return new(Status) },
 		TypeAck:    func() Frame { return new(Ack) },
 		TypeLog:    func() Frame { return new(Log) },
+
+		TypeManifestPatch: func() Frame { return new(ManifestPatch) },
 	})
 }
 
@@ -133,6 +145,9 @@ func DecodeFromHub(message []byte) (Frame, error) {
 		TypeConfirmed:    func() Frame { return new(Confirmed) },
 		TypeRefused:      func() Frame { return new(Refused) },
 		TypeRemoved:      func() Frame { return new(Removed) },
+
+		TypeManifestWork:   func() Frame { return new(ManifestWork) },
+		TypeManifestAnswer: func() Frame { return new(ManifestAnswer) },
 	})
 }
 

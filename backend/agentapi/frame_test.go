@@ -109,12 +109,21 @@ func frames(t *testing.T) map[string]agentapi.Frame {
 		"confirmed":    &agentapi.Confirmed{Sequence: 9},
 		"refused":      &agentapi.Refused{Code: "MU-106", Message: "this cluster is already registered as edge-6", Fix: "unregister edge-6 first", RetrySeconds: 30},
 		"removed":      &agentapi.Removed{Message: "edge-7 was removed"},
+
+		"manifestwork-is":   &agentapi.ManifestWork{Op: agentapi.ManifestIs, Name: "web", Object: json.RawMessage(`{"metadata":{"name":"web"}}`)},
+		"manifestwork-gone": &agentapi.ManifestWork{Op: agentapi.ManifestGone, Name: "web"},
+		"manifestwork-all":  &agentapi.ManifestWork{Op: agentapi.ManifestAll},
+		"manifestpatch": &agentapi.ManifestPatch{ID: 3, Name: "web",
+			Patch: json.RawMessage(`{"metadata":{"finalizers":["f"],"resourceVersion":"7","uid":"u"}}`)},
+		"manifestpatch-status": &agentapi.ManifestPatch{ID: 4, Name: "web", Status: true,
+			Patch: json.RawMessage(`{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"conditions":[]}}`)},
+		"manifestanswer": &agentapi.ManifestAnswer{ID: 4, Code: 200, Object: json.RawMessage(`{"metadata":{"name":"web"}}`)},
 	}
 }
 
 func decoder(f agentapi.Frame) func([]byte) (agentapi.Frame, error) {
 	switch f.(type) {
-	case *agentapi.Hello, *agentapi.Beat, *agentapi.Status, *agentapi.Ack, *agentapi.Log:
+	case *agentapi.Hello, *agentapi.Beat, *agentapi.Status, *agentapi.Ack, *agentapi.Log, *agentapi.ManifestPatch:
 		return agentapi.DecodeFromAgent
 	}
 	return agentapi.DecodeFromHub
@@ -166,6 +175,13 @@ func TestGolden(t *testing.T) {
 					raw[0] = compact.Bytes()
 				}
 			}
+			for _, raw := range raws(back) {
+				var compact bytes.Buffer
+				if err := json.Compact(&compact, *raw); err != nil {
+					t.Fatal(err)
+				}
+				*raw = compact.Bytes()
+			}
 			if a, ok := back.(*agentapi.Ack); ok && len(a.ManifestStatuses) > 0 {
 				a.ManifestStatuses[0].Status.Raw = []byte(`{"replicas":1}`)
 			}
@@ -174,6 +190,21 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// raws are parts of a frame about ManifestWorks that keep their white space.
+func raws(f agentapi.Frame) []*json.RawMessage {
+	switch f := f.(type) {
+	case *agentapi.ManifestWork:
+		if f.Object != nil {
+			return []*json.RawMessage{&f.Object}
+		}
+	case *agentapi.ManifestPatch:
+		return []*json.RawMessage{&f.Patch}
+	case *agentapi.ManifestAnswer:
+		return []*json.RawMessage{&f.Object}
+	}
+	return nil
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -212,6 +243,12 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown health":        `{"type":"ack","body":{"sequence":1,"name":"a","uid":"u","revision":1,"manifestStatuses":[{"identifier":{"ordinal":0,"version":"v1","kind":"K","resource":"","name":"n"},"health":"Fine"}]}}`,
 		"large ack":             `{"type":"ack","body":{"sequence":1,"name":"` + strings.Repeat("a", agentapi.MaxAck) + `","uid":"u","revision":1}}`,
 		"log of no level":       `{"type":"log","body":{"level":"panic","message":"m"}}`,
+		"patch without id":      `{"type":"manifestpatch","body":{"id":0,"name":"w"}}`,
+		"patch of the spec":     `{"type":"manifestpatch","body":{"id":1,"name":"w","patch":{"metadata":{"uid":"u","resourceVersion":"1"},"spec":{}}}}`,
+		"patch of labels":       `{"type":"manifestpatch","body":{"id":1,"name":"w","patch":{"metadata":{"uid":"u","resourceVersion":"1","labels":{}}}}}`,
+		"patch of any version":  `{"type":"manifestpatch","body":{"id":1,"name":"w","patch":{"metadata":{"uid":"u"}}}}`,
+		"patch of both":         `{"type":"manifestpatch","body":{"id":1,"name":"w","patch":{"metadata":{"uid":"u","resourceVersion":"1"},"status":{}}}}`,
+		"patch of no status":    `{"type":"manifestpatch","body":{"id":1,"name":"w","status":true,"patch":{"metadata":{"uid":"u","resourceVersion":"1"}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()

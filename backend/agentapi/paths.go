@@ -38,7 +38,7 @@ const (
 const (
 	// Protocol is the newest protocol number this code speaks, MinProtocol the
 	// oldest.
-	Protocol    = 2
+	Protocol    = 3
 	MinProtocol = 1
 
 	// Heartbeat is how often an agent sends a frame when it has nothing else to

@@ -56,6 +56,9 @@ type Options struct {
 	Liveness Liveness
 	// Interpreters are what agents have to know about kinds; nil: nothing.
 	Interpreters Interpreters
+	// ManifestWorks lets members that were registered here carry out ManifestWorks.
+	// The hub must have that kind, and ManagedCluster.
+	ManifestWorks bool
 	// Epoch names the hub's store: the same over restarts, another one after the
 	// store has been replaced. Default: the UID of the hub's namespace kube-system.
 	Epoch   string
@@ -176,6 +179,9 @@ func (l *Link) prepare(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err := l.follow(ctx); err != nil {
+		return err
+	}
+	if err := l.followManifestWorks(ctx); err != nil {
 		return err
 	}
 	epoch := l.options.Epoch

@@ -106,6 +106,8 @@ type hub struct {
 	stopped  chan error
 
 	interpreters tunnel.Interpreters
+	// manifestWorks lets agents carry out ManifestWorks.
+	manifestWorks bool
 }
 
 var (
@@ -140,7 +142,7 @@ func (h *hub) startLink() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.link = tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h.liveness, Interpreters: h.interpreters, Version: "v0.1.0",
+	h.link = tunnel.NewLink(tunnel.Options{Client: h.client, Store: store, Liveness: h.liveness, Interpreters: h.interpreters, ManifestWorks: h.manifestWorks, Version: "v0.1.0",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Heartbeat: time.Second, Deadline: 3 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	link, stopped := h.link, make(chan error, 2)

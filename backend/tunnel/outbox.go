@@ -35,11 +35,16 @@ type outbox struct {
 	taught    uint64                   // their version
 	changed   *agentapi.Config
 	confirmed uint64 // acks, to be told; 0: nothing new
-	finished  sync.WaitGroup
+	// manifests are names of ManifestWorks yet to be told of, manifestSet the same as
+	// a set; "" stands for the word that they are all.
+	manifests   []string
+	manifestSet map[string]struct{}
+	answers     []*agentapi.ManifestAnswer
+	finished    sync.WaitGroup
 }
 
 func newOutbox(s *session) *outbox {
-	return &outbox{session: s, tasks: map[string]entry{}, first: true}
+	return &outbox{session: s, tasks: map[string]entry{}, first: true, manifestSet: map[string]struct{}{}}
 }
 
 // begin fills the outbox after the welcome: with what is due, beside what has
@@ -148,9 +153,12 @@ func (o *outbox) fail(err error) {
 // sleeps.
 func (o *outbox) next() (agentapi.Frame, error) {
 	for {
-		e, frame := o.pop()
+		e, manifest, frame := o.pop()
 		if frame != nil {
 			return frame, nil
+		}
+		if manifest != nil {
+			return o.session.manifestDelivery(*manifest)
 		}
 		if e == nil {
 			return nil, o.session.ctx.Err()
@@ -166,34 +174,39 @@ func (o *outbox) next() (agentapi.Frame, error) {
 	}
 }
 
-// pop takes the next task, or the next small frame. Both are nil if the writer
-// has nothing left.
-func (o *outbox) pop() (*entry, agentapi.Frame) {
+// pop takes the next task, the name of the next ManifestWork, or the next small
+// frame. All are nil if the writer has nothing left.
+func (o *outbox) pop() (*entry, *string, agentapi.Frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.session.ctx.Err() != nil {
 		o.writing = false
-		return nil, nil
+		return nil, nil, nil
+	}
+	if len(o.answers) > 0 {
+		f := o.answers[0]
+		o.answers = o.answers[1:]
+		return nil, nil, f
 	}
 	if len(o.lessons) > 0 { // before the Works that are interpreted by them
 		f := o.lessons[0]
 		o.lessons = o.lessons[1:]
-		return nil, f
+		return nil, nil, f
 	}
 	if f := o.changed; f != nil {
 		o.changed = nil
-		return nil, f
+		return nil, nil, f
 	}
 	if n := o.confirmed; n > 0 {
 		o.confirmed = 0
-		return nil, &agentapi.Confirmed{Sequence: n}
+		return nil, nil, &agentapi.Confirmed{Sequence: n}
 	}
 	if len(o.order) > 0 {
 		name := o.order[0]
 		o.order = o.order[1:]
 		e := o.tasks[name]
 		delete(o.tasks, name)
-		return &e, nil
+		return &e, nil, nil
 	}
 	o.order = nil
 	if o.first || o.upTo > o.synced {
@@ -206,10 +219,13 @@ func (o *outbox) pop() (*entry, agentapi.Frame) {
 			f.Digest = agentapi.Digest(uids)
 		}
 		o.first, o.known, o.synced = false, nil, o.upTo
-		return nil, f
+		return nil, nil, f
+	}
+	if name, ok := o.popManifest(); ok {
+		return nil, &name, nil
 	}
 	o.writing = false
-	return nil, nil
+	return nil, nil, nil
 }
 
 // track keeps the set of Works that the first digest covers.

@@ -53,6 +53,8 @@ type session struct {
 	wmu    sync.Mutex // one writer at a time
 	outbox *outbox
 	inbox  *inbox
+	// patches bounds what is written to ManifestWorks at once.
+	patches chan struct{}
 
 	mu     sync.Mutex
 	models []clusterv1alpha1.ResourceModel // as last told
@@ -61,7 +63,7 @@ type session struct {
 }
 
 func newSession(l *Link, conn *websocket.Conn, cluster, source string) *session {
-	return &session{link: l, conn: conn, cluster: cluster, source: source,
+	return &session{link: l, conn: conn, cluster: cluster, source: source, patches: make(chan struct{}, parallelPatches),
 		log: l.options.Log.With("cluster", cluster, "address", source)}
 }
 
@@ -123,6 +125,7 @@ func (s *session) live(hello *agentapi.Hello, welcome *agentapi.Welcome) string 
 	s.teach()
 	due, all, upTo := s.link.works.since(s.cluster, seen)
 	s.outbox.begin(s.sorted(due), all, upTo, welcome.Resumed)
+	s.beginManifestWorks()
 	s.heard()
 	s.conn.SetPingHandler(func(data string) error {
 		s.heard()
@@ -174,6 +177,8 @@ func (s *session) take(frame agentapi.Frame) error {
 		s.inbox.ack(f)
 	case *agentapi.Log:
 		s.logLine(f)
+	case *agentapi.ManifestPatch:
+		return s.patchManifest(f)
 	default:
 		return &agentapi.MalformedError{Type: frame.Type(), Reason: "not expected here"}
 	}

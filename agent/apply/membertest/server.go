@@ -353,6 +353,9 @@ func (s *Server) body(r *http.Request, current *unstructured.Unstructured) (*uns
 		if uid, _, _ := unstructured.NestedString(fields, "metadata", "uid"); uid != "" && uid != string(current.GetUID()) {
 			return nil, http.StatusConflict
 		}
+		if version, _, _ := unstructured.NestedString(fields, "metadata", "resourceVersion"); version != "" && version != current.GetResourceVersion() {
+			return nil, http.StatusConflict
+		}
 		merge(merged, fields)
 		fields = merged
 	}

@@ -79,7 +79,8 @@ func (f *registerFlags) run(c *cobra.Command, hub string) error {
 	if f.here {
 		log := newLogger(f.verbose)
 		o.Here = func(ctx context.Context, store *join.Store) error {
-			return agent.Run(ctx, agent.Config{Member: config, Store: store, Description: f.description, Log: log})
+			return agent.Run(ctx, agent.Config{Member: config, Store: store, Description: f.description, Log: log,
+				Definitions: func(ctx context.Context) error { return ensureDefinitions(ctx, config, log) }})
 		}
 	}
 	if f.dryRun {

@@ -38,7 +38,8 @@ func runCommand() *cobra.Command {
 						return ended(err)
 					}
 				}
-				err = agent.Run(ctx, agent.Config{Member: config, Store: store, Description: description, Log: log})
+				err = agent.Run(ctx, agent.Config{Member: config, Store: store, Description: description, Log: log,
+					Definitions: func(ctx context.Context) error { return ensureDefinitions(ctx, config, log) }})
 				if !errors.Is(err, agent.ErrRemoved) {
 					return ended(err)
 				}
