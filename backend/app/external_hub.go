@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/kube"
 )
@@ -28,7 +29,7 @@ const staleCheck = 10 * time.Minute
 type externalHub struct {
 	app     *App
 	manager ctrl.Manager
-	managed *managed
+	managed *managedREST
 	hub     client.Client // reads from the API itself
 	// identity tells this replica from all others.
 	identity string
@@ -52,7 +53,9 @@ func (a *App) newExternalHub() (*externalHub, error) {
 		return nil, fmt.Errorf("build hub client: %w", err)
 	}
 	h := &externalHub{app: a, manager: elected, hub: hub, identity: identity}
-	if h.managed, err = a.newManaged(elected); err != nil {
+	impersonator := kube.NewImpersonator(config, kube.ImpersonatorOptions{})
+	clients := func(actor access.Actor) (client.Client, error) { return impersonator.As(actor) }
+	if h.managed, err = a.newManaged(elected, clients); err != nil {
 		return nil, err
 	}
 	for _, leads := range []func(context.Context) error{tellLeader, a.external.Lead, a.closeStale} {
@@ -60,7 +63,7 @@ func (a *App) newExternalHub() (*externalHub, error) {
 			return nil, fmt.Errorf("add what the leader does: %w", err)
 		}
 	}
-	h.parts = []part{elected, a.access, a.live}
+	h.parts = []part{elected, h.managed, a.access, a.live}
 	return h, nil
 }
 

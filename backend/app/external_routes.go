@@ -21,7 +21,7 @@ import (
 )
 
 // externalLimits are limits of the routes that a hub of one dialect has.
-var externalLimits = map[string]int{"POST /api/v1/live/ticket": 120}
+var externalLimits = map[string]int{"POST /api/v1/live/ticket": 120, "POST /api/v1/onboarding/ocm": 30}
 
 // absent are the first parts of routes that need the Karmada dialect, whose
 // typed groups an existing API does not serve.
@@ -64,6 +64,7 @@ func (a *App) newExternalServer(h *externalHub) (*httpapi.Server, error) {
 		},
 		Private: func(r *gin.RouterGroup) {
 			users.Routes(r)
+			h.managed.Routes(r)
 			records.Routes(r)
 			changes.Routes(r)
 			sayAbsent(r)

@@ -49,6 +49,7 @@ type hub struct {
 	link          *tunnel.Link
 	manifest      *token.Manifest
 	proxy         registry.ProxyFunc
+	managed       *managedREST
 	parts         []part
 }
 
@@ -64,6 +65,9 @@ func newLive() *live.Hub {
 		policy.Topic: access.RoleViewer, workload.Topic: access.RoleViewer, workload.Topic + "/": access.RoleViewer,
 		token.Topic: access.RoleOperator, "audit": access.RoleViewer, "users": access.RoleAdmin,
 	} {
+		hub.Handle(topic, string(role))
+	}
+	for topic, role := range managedTopics {
 		hub.Handle(topic, string(role))
 	}
 	return hub
@@ -131,11 +135,13 @@ func (a *App) newHub() (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	managed, err := a.newManaged(manager)
-	if err != nil {
+	if h.managed, err = a.newManaged(manager, clients); err != nil {
 		return nil, err
 	}
-	h.parts = []part{manager, managed.book, h.workloads, h.policies, h.tokens, h.registrations, h.enrolment, h.clusters, h.link, a.access, a.live}
+	if err := joinDialects(manager); err != nil {
+		return nil, err
+	}
+	h.parts = []part{manager, h.managed, h.workloads, h.policies, h.tokens, h.registrations, h.enrolment, h.clusters, h.link, a.access, a.live}
 	return h, nil
 }
 

@@ -9,12 +9,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/managedcluster"
 	"muster.dev/muster/backend/manifestwork"
 	"muster.dev/muster/backend/placement"
+	"muster.dev/muster/backend/relay"
 	"muster.dev/muster/backend/waiting"
 )
 
@@ -50,14 +52,9 @@ func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
 	return a.dialect.bootstrap(ctx, hub)
 }
 
-// managed is what runs for members of Open Cluster Management.
-type managed struct {
-	book *waiting.Book
-}
-
 // newManaged adds the controllers of the Open Cluster Management dialect to the
-// manager of either plane.
-func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
+// manager of either plane, and returns what the dashboard does with it.
+func (a *App) newManaged(manager ctrl.Manager, clients func(access.Actor) (client.Client, error)) (*managedREST, error) {
 	book, err := waiting.NewBook(waiting.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
 	if err != nil {
 		return nil, err
@@ -78,5 +75,18 @@ func (a *App) newManaged(manager ctrl.Manager) (*managed, error) {
 	if err := manifestwork.SetupWithManager(manager, manifestwork.Deps{}); err != nil {
 		return nil, fmt.Errorf("set up manifest works: %w", err)
 	}
-	return &managed{book: book}, nil
+	return a.newManagedREST(manager, clients, book), nil
+}
+
+// joinDialects shows members of either dialect in the other one, and has policies
+// reach those of Open Cluster Management that opt in. An existing API carries one
+// dialect only.
+func joinDialects(manager ctrl.Manager) error {
+	if err := managedcluster.SetupFleet(manager); err != nil {
+		return fmt.Errorf("set up the fleet: %w", err)
+	}
+	if err := relay.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up the relay: %w", err)
+	}
+	return nil
 }

@@ -29,7 +29,7 @@ import (
 // limits are how often a minute one user may ask what costs much: it mints a
 // secret, dials out, or opens a socket.
 var limits = map[string]int{
-	"POST /api/v1/tokens": 30, "POST /api/v1/preflight": 30, "POST /api/v1/registrations": 60, "POST /api/v1/live/ticket": 120,
+	"POST /api/v1/tokens": 30, "POST /api/v1/preflight": 30, "POST /api/v1/registrations": 60, "POST /api/v1/onboarding/ocm": 30, "POST /api/v1/live/ticket": 120,
 }
 
 // newServer builds the dashboard's web server with the routes of every domain.
@@ -81,6 +81,7 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 			enrolment.NewHandler(h.enrolment).Routes(r)
 			policies.Routes(r)
 			workloads.Routes(r)
+			h.managed.Routes(r)
 			records.Routes(r)
 			changes.Routes(r)
 		},
