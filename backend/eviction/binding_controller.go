@@ -189,6 +189,12 @@ func (r *BindingReconciler) evict(ctx context.Context, l *look, b workv1alpha2.B
 			reservation.CancelAt(l.now)
 			continue
 		}
+		if r.deps.Gates.StatefulFailoverInjection {
+			if task.PreservedLabelState, err = Preserve(b, target.Name, task.Reason); err != nil {
+				// What cannot be told must not keep the application where it fails.
+				r.tell(b, corev1.EventTypeWarning, eventEvictionFail, "moving without its state: "+err.Error())
+			}
+		}
 		if Evict(spec, target.Name, task) {
 			task.FromCluster = target.Name
 			tasks = append(tasks, task)

@@ -1,11 +1,13 @@
 package eviction_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
@@ -30,6 +32,14 @@ type stage struct {
 	clock *testingclock.FakePassiveClock
 	r     *eviction.BindingReconciler
 	told  *events.FakeRecorder
+}
+
+// gates changes the features that are on.
+func (s *stage) gates(change func(*policy.Gates)) {
+	gates := policy.DefaultGates()
+	gates.Failover = true
+	change(&gates)
+	s.r = eviction.NewBindingReconciler(s.hub, s.told, eviction.Deps{Gates: gates, Taints: true, Rate: 100, Clock: s.clock})
 }
 
 func newStage(failover bool, objects ...client.Object) *stage {
@@ -138,5 +148,39 @@ func TestAnUnhealthyApplicationMoves(t *testing.T) {
 	s.after(time.Hour)
 	if b, next := s.look(t); len(b.Spec.GracefulEvictionTasks) != 1 || next != 0 {
 		t.Errorf("a task that only a user ends: %+v, next look in %s", b.Spec.GracefulEvictionTasks, next)
+	}
+}
+
+// The new copy is told what the old one's status said, of the gate's kinds of
+// failover alone.
+func TestStateIsPreserved(t *testing.T) {
+	t.Parallel()
+	rules := &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{
+		{AliasLabelName: "ready", JSONPath: "{.readyReplicas}"}, {AliasLabelName: "phase", JSONPath: ".job.state"}}}
+	b := binding(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly, StatePreservation: rules}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Status: &runtime.RawExtension{Raw: []byte(`{"readyReplicas":2,"job":{"state":"RUNNING"}}`)}}}
+	})
+	fire := corev1.Taint{Key: "fire", Effect: corev1.TaintEffectNoExecute}
+	for _, on := range []bool{true, false} {
+		s := newStage(true, cluster("m1", fire), cluster("m2"), b.DeepCopy())
+		s.gates(func(g *policy.Gates) { g.StatefulFailoverInjection = on })
+		moved, _ := s.look(t)
+		if len(moved.Spec.GracefulEvictionTasks) != 1 {
+			t.Fatalf("gate %t: %+v", on, moved.Spec)
+		}
+		want := map[string]string{"ready": "2", "phase": "RUNNING"}
+		if !on {
+			want = nil
+		}
+		if got := moved.Spec.GracefulEvictionTasks[0].PreservedLabelState; !maps.Equal(got, want) {
+			t.Errorf("gate %t: %v", on, got)
+		}
+	}
+	if _, err := eviction.Preserve(b, "m2", workv1alpha2.EvictionReasonTaintUntolerated); err == nil {
+		t.Error("a status that says nothing is no error")
+	}
+	if state, err := eviction.Preserve(b, "m1", workv1alpha2.EvictionReasonApplicationFailure); state != nil || err != nil {
+		t.Errorf("of an application: %v %v", state, err)
 	}
 }

@@ -1,0 +1,68 @@
+package eviction
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+)
+
+// preservation are the rules of a policy's failover for what made a task.
+func preservation(failover *policyv1alpha1.FailoverBehavior, reason string) *policyv1alpha1.StatePreservation {
+	switch {
+	case failover == nil:
+		return nil
+	case reason == workv1alpha2.EvictionReasonApplicationFailure && failover.Application != nil:
+		return failover.Application.StatePreservation
+	case reason == workv1alpha2.EvictionReasonTaintUntolerated && failover.Cluster != nil:
+		return failover.Cluster.StatePreservation
+	}
+	return nil
+}
+
+// Preserve reads from the status of the copy that has to go what the new copy is
+// to be told in labels (contract section 2.2).
+func Preserve(b workv1alpha2.Binding, cluster, reason string) (map[string]string, error) {
+	rules := preservation(b.BindingSpec().Failover, reason)
+	if rules == nil || len(rules.Rules) == 0 {
+		return nil, nil
+	}
+	var status any
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		if item.ClusterName == cluster && item.Status != nil {
+			if err := json.Unmarshal(item.Status.Raw, &status); err != nil {
+				return nil, fmt.Errorf("read the status in cluster %s: %w", cluster, err)
+			}
+		}
+	}
+	state := map[string]string{}
+	for _, rule := range rules.Rules {
+		value, err := find(rule.JSONPath, status)
+		if err != nil {
+			return nil, fmt.Errorf("preserve label %s: %w", rule.AliasLabelName, err)
+		}
+		state[rule.AliasLabelName] = value
+	}
+	return state, nil
+}
+
+// find evaluates a path, with or without its braces.
+func find(path string, status any) (string, error) {
+	if !strings.Contains(path, "{") {
+		path = "{" + path + "}"
+	}
+	parser := jsonpath.New("state")
+	if err := parser.Parse(path); err != nil {
+		return "", fmt.Errorf("parse path %s: %w", path, err)
+	}
+	var found bytes.Buffer
+	if err := parser.Execute(&found, status); err != nil {
+		return "", fmt.Errorf("find %s in the status: %w", path, err)
+	}
+	return found.String(), nil
+}
