@@ -265,6 +265,23 @@ func TestExternalHub(t *testing.T) {
 			t.Errorf("%s: answered %d %s", path, answer.Status, answer.Body)
 		}
 	}
+	// Users act with rights of their own, which the hub gave their groups.
+	asked := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c4"}}
+	if err := e.client.Create(t.Context(), asked); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct{ method, path string }{
+		{http.MethodGet, "/api/v1/managed-clusters"}, {http.MethodGet, "/api/v1/waiting"}, {http.MethodGet, "/api/v1/placements"}, {http.MethodGet, "/api/v1/operators"},
+		{http.MethodPost, "/api/v1/waiting/c4/accept"},
+	} {
+		awaitHolds(t, one.path, func(ctx context.Context) bool {
+			answer, err = user.Do(ctx, one.method, one.path, nil)
+			return err == nil && answer.Status < http.StatusBadRequest
+		})
+	}
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(asked), asked); err != nil || !asked.Spec.HubAcceptsClient {
+		t.Errorf("c4 was not let in: %v", err)
+	}
 	if text := e.logs.String(); strings.Contains(text, "forbidden") || strings.Contains(text, "cannot ") {
 		t.Error("the manifest's rights do not suffice")
 	}
