@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 
-	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/controlplane/keypair"
 )
 
 // certificate returns what the dashboard is served with: the pair of the
@@ -17,7 +17,7 @@ func (a *App) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error
 	if certFile == "" {
 		certFile, keyFile = a.embedded.PKI().ServingCertFile(), a.embedded.PKI().ServingKeyFile()
 	}
-	pair, err := controlplane.LoadKeyPair(certFile, keyFile)
+	pair, err := keypair.Load(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}

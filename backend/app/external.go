@@ -16,6 +16,7 @@ import (
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/controlplane"
+	"muster.dev/muster/backend/controlplane/webhook"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/deploy"
 )
@@ -38,7 +39,7 @@ func (a *App) externalOptions(config *External) (controlplane.ExternalOptions, e
 	options := controlplane.ExternalOptions{
 		API: rest.CopyConfig(config.config), Namespace: config.Namespace, Advertise: a.config.Advertise,
 		CRDs: deploy.HubCRDs(), InstallCRDs: config.InstallCRDs, Bootstrap: a.bootstrapExternal,
-		Webhooks: controlplane.WebhookOptions{
+		Webhooks: webhook.Options{
 			Listen: config.WebhookListen, URL: config.WebhookURL, ServiceName: config.WebhookService, ServicePort: config.WebhookServicePort,
 			CertFile: config.WebhookCert, KeyFile: config.WebhookKey, CAFile: config.WebhookCA, ClientCAFile: config.AuditClientCA,
 			Configurations: deploy.Webhooks(), Configure: config.WebhookConfigurations,

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"muster.dev/muster/backend/controlplane/webhook"
 	"muster.dev/muster/backend/fault"
 )
 
@@ -53,7 +54,7 @@ type ExternalOptions struct {
 	// may be nil. Every replica calls it.
 	Bootstrap func(ctx context.Context, config *rest.Config) error
 	// Webhooks are how the API asks for admission.
-	Webhooks WebhookOptions
+	Webhooks webhook.Options
 	// Stateless is for a plane that only answers webhooks: if it has files to
 	// serve them with, it keeps nothing in Namespace.
 	Stateless bool
@@ -70,7 +71,7 @@ type External struct {
 	options   ExternalOptions
 	client    kubernetes.Interface
 	authority *servingAuthority
-	webhooks  *webhookServer
+	webhooks  *webhook.Server
 
 	found   atomic.Pointer[finding]
 	ready   atomic.Pointer[error] // nil: starting
@@ -100,7 +101,12 @@ func NewExternal(options ExternalOptions) (*External, error) {
 	}
 	e := &External{options: options, client: client, serving: make(chan struct{})}
 	e.authority = newServingAuthority(client, options.Namespace)
-	if e.webhooks, err = newWebhookServer(options.Webhooks, e.authority, e.Ready); err != nil {
+	hosts, err := webhookHosts(options.Webhooks, options.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	authority := webhook.Authority{Certificate: e.Certificate(hosts), Bundle: e.authority.bundle}
+	if e.webhooks, err = webhook.NewServer(options.Webhooks, authority, e.Ready); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -150,14 +156,14 @@ func (e *External) Certificate(hosts []string) func(*tls.ClientHelloInfo) (*tls.
 // them about those writes too, if an earlier run left their configurations.
 func (e *External) Start(ctx context.Context) error {
 	if err := e.prepare(ctx); err != nil {
-		closing := e.webhooks.close()
+		closing := e.webhooks.Close()
 		if ctx.Err() != nil {
 			return closing // stopped while starting
 		}
 		return errors.Join(err, closing)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return e.webhooks.start(ctx) })
+	group.Go(func() error { return e.webhooks.Start(ctx) })
 	if !e.keepsNothing() {
 		group.Go(func() error { return e.authority.keep(ctx) })
 	}
@@ -328,7 +334,9 @@ func (e *External) explore(ctx context.Context) (*finding, error) {
 func (e *External) Lead(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if e.options.Webhooks.Configure {
-		group.Go(func() error { return e.keepWebhooks(ctx) })
+		group.Go(func() error {
+			return e.explain("write its webhook configurations", e.webhooks.Keep(ctx, e.client, e.options.Namespace))
+		})
 	}
 	if e.options.Signing.Sign {
 		group.Go(func() error { return e.sign(ctx) })

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"muster.dev/muster/backend/controlplane/webhook"
 )
 
 // rootCAMap is the ConfigMap that Kubernetes puts into every namespace.
@@ -88,4 +90,21 @@ func hostPort(server string) string {
 		return net.JoinHostPort(parsed.Hostname(), port)
 	}
 	return parsed.Host
+}
+
+// webhookHosts are what the webhooks' certificate has to cover.
+func webhookHosts(o webhook.Options, namespace string) ([]string, error) {
+	addresses := []string{o.Listen}
+	if o.URL != "" {
+		addresses = append(addresses, hostPort(o.URL))
+	}
+	hosts, err := servingHosts(addresses...)
+	if err != nil {
+		return nil, err
+	}
+	if o.ServiceName != "" {
+		within := o.ServiceName + "." + namespace
+		hosts = append(hosts, o.ServiceName, within, within+".svc", within+".svc.cluster.local")
+	}
+	return hosts, nil
 }

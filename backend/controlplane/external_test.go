@@ -26,6 +26,7 @@ import (
 
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/backend/controlplane/webhook"
 	"muster.dev/muster/backend/fault"
 )
 
@@ -131,7 +132,7 @@ func externalOptions(t *testing.T, member *controlplanetest.Member, change func(
 	}
 	options := controlplane.ExternalOptions{
 		API: member.Config(), Namespace: "hub", CRDs: thingKinds(), InstallCRDs: true,
-		Webhooks: controlplane.WebhookOptions{
+		Webhooks: webhook.Options{
 			Listen: address, URL: "https://" + address, Configure: true, Admission: []controlplane.Admission{thingAdmission{}}, Scheme: clientgoscheme.Scheme,
 			Configurations: fstest.MapFS{"things.yaml": {Data: []byte(thingWebhooks)}},
 		},

@@ -15,12 +15,12 @@ import (
 	"io/fs"
 	"net/http"
 
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/backend/controlplane/registry"
+	"muster.dev/muster/backend/controlplane/webhook"
 )
 
 // Plane is a Kubernetes-style API that holds the hub's objects.
@@ -41,15 +41,12 @@ type Plane interface {
 	Serving() <-chan struct{}
 }
 
-// Admission is one in-process admission step. Both methods see every create,
-// update, delete and connect request; they return nil for what is not theirs.
-// An error of apimachinery's kind reaches the client with its own code.
-type Admission interface {
-	// Admit may change the object of the request.
-	Admit(ctx context.Context, a admission.Attributes) error
-	// Validate judges the final object.
-	Validate(ctx context.Context, a admission.Attributes) error
-}
+// Admission is one step of admission, run in process on one plane and behind
+// webhooks on the other. Both methods see every create, update, delete and connect
+// request (behind webhooks, those that the API is told to ask about); they return
+// nil for what is not theirs. An error of apimachinery's kind reaches the client
+// with its own code.
+type Admission = webhook.Admission
 
 // Options says where a plane keeps its data, where it listens, and what the
 // domains add to it.

@@ -1,4 +1,4 @@
-package controlplane
+package webhook
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func TestReviewTakesReviewsOnly(t *testing.T) {
 	}
 }
 
-func TestReadWebhooks(t *testing.T) {
+func TestRead(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\n"
 	for name, test := range map[string]struct {
@@ -166,25 +166,13 @@ func TestReadWebhooks(t *testing.T) {
 		"misspelt":  {head + "webhooks:\n- {name: a, clientConfig: {service: {path: /a}}, failurePolice: Fail}\n", nil, true},
 		"only text": {"# nothing\n", nil, false},
 	} {
-		all, err := readWebhooks(fstest.MapFS{"a.yaml": {Data: []byte(test.text)}})
+		all, err := read(fstest.MapFS{"a.yaml": {Data: []byte(test.text)}})
 		var paths []string
 		for _, one := range all {
 			paths = append(paths, one.paths()...)
 		}
 		if diff := cmp.Diff(test.paths, paths); diff != "" || (err != nil) != test.fails {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-		}
-	}
-}
-
-func TestHostPort(t *testing.T) {
-	t.Parallel()
-	for server, want := range map[string]string{
-		"https://hub.example:6443": "hub.example:6443", "https://hub.example": "hub.example:443", "http://hub.example": "hub.example:80",
-		"https://[fd00::1]": "[fd00::1]:443", "10.0.0.1:6443": "10.0.0.1:6443", "https://hub.example/path": "hub.example:443",
-	} {
-		if got := hostPort(server); got != want {
-			t.Errorf("%s: got %s, want %s", server, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package controlplane
+package webhook
 
 import (
 	"context"
@@ -75,11 +75,16 @@ func (r reviewer) judge(ctx context.Context, request *admissionv1.AdmissionReque
 }
 
 func (r reviewer) run(ctx context.Context, attributes admission.Attributes) error {
-	plugin := admissionPlugin{steps: r.steps}
-	if r.mutating {
-		return plugin.Admit(ctx, attributes, nil)
+	for _, step := range r.steps {
+		run := step.Validate
+		if r.mutating {
+			run = step.Admit
+		}
+		if err := run(ctx, attributes); err != nil {
+			return err
+		}
 	}
-	return plugin.Validate(ctx, attributes, nil)
+	return nil
 }
 
 // attributes are the request as a step inside the API server would see it.

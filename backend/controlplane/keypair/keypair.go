@@ -1,4 +1,5 @@
-package controlplane
+// Package keypair serves with a certificate from files that may be replaced.
+package keypair
 
 import (
 	"crypto/tls"
@@ -9,12 +10,12 @@ import (
 	"time"
 )
 
-// pairCheck is how often certificate files are looked at.
-const pairCheck = 10 * time.Second
+// checkPeriod is how often certificate files are looked at.
+const checkPeriod = 10 * time.Second
 
-// KeyPair is a certificate and its key on disk, which may be replaced while we
+// Pair is a certificate and its key on disk, which may be replaced while we
 // serve.
-type KeyPair struct {
+type Pair struct {
 	certFile, keyFile string
 
 	mu       sync.Mutex
@@ -23,16 +24,16 @@ type KeyPair struct {
 	checked  time.Time
 }
 
-// LoadKeyPair reads a pair of PEM files.
-func LoadKeyPair(certFile, keyFile string) (*KeyPair, error) {
-	p := &KeyPair{certFile: certFile, keyFile: keyFile}
+// Load reads a pair of PEM files.
+func Load(certFile, keyFile string) (*Pair, error) {
+	p := &Pair{certFile: certFile, keyFile: keyFile}
 	if err := p.load(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *KeyPair) load() error {
+func (p *Pair) load() error {
 	info, err := os.Stat(p.certFile)
 	if err != nil {
 		return fmt.Errorf("read serving certificate: %w", err)
@@ -49,10 +50,10 @@ func (p *KeyPair) load() error {
 }
 
 // Get returns the newest pair; a broken replacement leaves the old one serving.
-func (p *KeyPair) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (p *Pair) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.checked) > pairCheck {
+	if time.Since(p.checked) > checkPeriod {
 		p.checked = time.Now()
 		if err := p.load(); err != nil {
 			slog.Warn("serving certificate not replaced", "error", err)

@@ -1,4 +1,4 @@
-package controlplane
+package webhook
 
 import (
 	"bufio"
@@ -21,19 +21,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// configurationCheck is how often the webhook configurations are looked at.
-const configurationCheck = 30 * time.Second
+// checkPeriod is how often the webhook configurations are looked at.
+const checkPeriod = 30 * time.Second
 
-// webhookConfiguration is one configuration of either kind.
-type webhookConfiguration struct {
+// configuration is one configuration of either kind.
+type configuration struct {
 	mutates   *admissionregistrationv1.MutatingWebhookConfiguration
 	validates *admissionregistrationv1.ValidatingWebhookConfiguration
 }
 
-func (c *webhookConfiguration) mutating() bool { return c.mutates != nil }
+func (c *configuration) mutating() bool { return c.mutates != nil }
 
 // clients are the client configurations of all webhooks in it.
-func (c *webhookConfiguration) clients() []*admissionregistrationv1.WebhookClientConfig {
+func (c *configuration) clients() []*admissionregistrationv1.WebhookClientConfig {
 	var all []*admissionregistrationv1.WebhookClientConfig
 	if c.mutating() {
 		for i := range c.mutates.Webhooks {
@@ -47,7 +47,7 @@ func (c *webhookConfiguration) clients() []*admissionregistrationv1.WebhookClien
 	return all
 }
 
-func (c *webhookConfiguration) paths() []string {
+func (c *configuration) paths() []string {
 	var paths []string
 	for _, client := range c.clients() {
 		paths = append(paths, *client.Service.Path)
@@ -55,9 +55,9 @@ func (c *webhookConfiguration) paths() []string {
 	return paths
 }
 
-// readWebhooks reads the configurations in files: YAML documents of either kind,
+// read reads the configurations in files: YAML documents of either kind,
 // whose webhooks name no more of their service than the path.
-func readWebhooks(files fs.FS) ([]*webhookConfiguration, error) {
+func read(files fs.FS) ([]*configuration, error) {
 	if files == nil {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func readWebhooks(files fs.FS) ([]*webhookConfiguration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list webhook configurations: %w", err)
 	}
-	var all []*webhookConfiguration
+	var all []*configuration
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -80,51 +80,51 @@ func readWebhooks(files fs.FS) ([]*webhookConfiguration, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read webhook configurations %s: %w", name, err)
 			}
-			configuration, err := readWebhook(document)
+			one, err := readOne(document)
 			if err != nil {
 				return nil, fmt.Errorf("read webhook configurations %s: %w", name, err)
 			}
-			if configuration != nil {
-				all = append(all, configuration)
+			if one != nil {
+				all = append(all, one)
 			}
 		}
 	}
 	return all, nil
 }
 
-func readWebhook(document []byte) (*webhookConfiguration, error) {
+func readOne(document []byte) (*configuration, error) {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
 		return nil, err
 	}
-	configuration := &webhookConfiguration{}
+	one := &configuration{}
 	switch kind.Kind {
 	case "":
 		return nil, nil
 	case "MutatingWebhookConfiguration":
-		configuration.mutates = &admissionregistrationv1.MutatingWebhookConfiguration{}
-		if err := yaml.UnmarshalStrict(document, configuration.mutates); err != nil {
+		one.mutates = &admissionregistrationv1.MutatingWebhookConfiguration{}
+		if err := yaml.UnmarshalStrict(document, one.mutates); err != nil {
 			return nil, err
 		}
 	case "ValidatingWebhookConfiguration":
-		configuration.validates = &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		if err := yaml.UnmarshalStrict(document, configuration.validates); err != nil {
+		one.validates = &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		if err := yaml.UnmarshalStrict(document, one.validates); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("%s is no webhook configuration", kind.Kind)
 	}
-	for _, client := range configuration.clients() {
+	for _, client := range one.clients() {
 		if client.Service == nil || client.Service.Path == nil {
 			return nil, errors.New("a webhook without a path")
 		}
 	}
-	return configuration, nil
+	return one, nil
 }
 
 // aim points a configuration at the server.
-func (o WebhookOptions) aim(configuration *webhookConfiguration, namespace string, bundle []byte) error {
-	for _, client := range configuration.clients() {
+func (o Options) aim(one *configuration, namespace string, bundle []byte) error {
+	for _, client := range one.clients() {
 		path := *client.Service.Path
 		client.CABundle = bundle
 		if o.ServiceName != "" {
@@ -142,18 +142,18 @@ func (o WebhookOptions) aim(configuration *webhookConfiguration, namespace strin
 	return nil
 }
 
-// keepWebhooks writes the configurations and puts back what is changed in them
-// until ctx ends.
-func (e *External) keepWebhooks(ctx context.Context) error {
-	ticker := time.NewTicker(configurationCheck)
+// Keep writes the configurations, with namespace as that of the Service, and puts
+// back what is changed in them until ctx ends. A refusal ends it too.
+func (s *Server) Keep(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	ticker := time.NewTicker(checkPeriod)
 	defer ticker.Stop()
 	for {
-		if err := e.writeWebhooks(ctx); err != nil {
+		if err := s.write(ctx, client, namespace); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			if apierrors.IsForbidden(err) {
-				return e.explain("write its webhook configurations", err)
+				return err
 			}
 			slog.Warn("webhook configurations could not be written", "error", err)
 		}
@@ -165,24 +165,23 @@ func (e *External) keepWebhooks(ctx context.Context) error {
 	}
 }
 
-func (e *External) writeWebhooks(ctx context.Context) error {
-	options := e.options.Webhooks
-	configurations, err := readWebhooks(options.Configurations)
+func (s *Server) write(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	configurations, err := read(s.options.Configurations)
 	if err != nil {
 		return err
 	}
-	bundle, err := e.webhooks.bundle()
+	bundle, err := s.bundle()
 	if err != nil {
 		return err
 	}
-	for _, configuration := range configurations {
-		if err := options.aim(configuration, e.options.Namespace, bundle); err != nil {
+	for _, one := range configurations {
+		if err := s.options.aim(one, namespace, bundle); err != nil {
 			return err
 		}
-		if configuration.mutating() {
-			err = writeMutating(ctx, e.client, configuration.mutates)
+		if one.mutating() {
+			err = writeMutating(ctx, client, one.mutates)
 		} else {
-			err = writeValidating(ctx, e.client, configuration.validates)
+			err = writeValidating(ctx, client, one.validates)
 		}
 		if err != nil {
 			return err

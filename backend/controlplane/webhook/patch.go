@@ -1,4 +1,4 @@
-package controlplane
+package webhook
 
 import (
 	"encoding/json"

@@ -1,4 +1,7 @@
-package controlplane
+// Package webhook serves admission to an API server that runs elsewhere: the steps
+// that the embedded plane runs in process answer AdmissionReviews here. It also
+// writes the configurations by which that API server asks.
+package webhook
 
 import (
 	"context"
@@ -14,25 +17,35 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 
+	"muster.dev/muster/backend/controlplane/keypair"
 	"muster.dev/muster/backend/fault"
 )
 
 const (
-	// webhookPatience is how long one answer may take; the configurations give
+	// patience is how long one answer may take; the configurations give
 	// the API ten seconds to wait (contract ocm.md section 3.1).
-	webhookPatience = 10 * time.Second
-	webhookStop     = 5 * time.Second
-	webhookHeader   = 10 * time.Second
-	webhookIdle     = 2 * time.Minute
+	patience    = 10 * time.Second
+	stopLimit   = 5 * time.Second
+	headerLimit = 10 * time.Second
+	idleLimit   = 2 * time.Minute
 )
 
-// WebhookOptions say how an existing API asks the hub for admission.
-type WebhookOptions struct {
+// Admission is one step of admission.
+type Admission interface {
+	// Admit may change the object of the request.
+	Admit(ctx context.Context, a admission.Attributes) error
+	// Validate judges the final object.
+	Validate(ctx context.Context, a admission.Attributes) error
+}
+
+// Options say how an existing API asks the hub for admission.
+type Options struct {
 	// Listen is the host:port to serve at.
 	Listen string
 	// CertFile and KeyFile are PEM files to serve with, read again when they
-	// change; empty: the certificate is made by the plane.
+	// change; empty: the certificate is Authority's.
 	CertFile, KeyFile string
 	// CAFile verifies CertFile; needed with it if Configure is set.
 	CAFile string
@@ -63,24 +76,7 @@ type WebhookOptions struct {
 	ClientCAFile string
 }
 
-// hosts are what the certificate has to cover.
-func (o WebhookOptions) hosts(namespace string) ([]string, error) {
-	addresses := []string{o.Listen}
-	if o.URL != "" {
-		addresses = append(addresses, hostPort(o.URL))
-	}
-	hosts, err := servingHosts(addresses...)
-	if err != nil {
-		return nil, err
-	}
-	if o.ServiceName != "" {
-		within := o.ServiceName + "." + namespace
-		hosts = append(hosts, o.ServiceName, within, within+".svc", within+".svc.cluster.local")
-	}
-	return hosts, nil
-}
-
-func (o WebhookOptions) check() error {
+func (o Options) check() error {
 	switch {
 	case (o.CertFile == "") != (o.KeyFile == ""):
 		return fault.Invalid("the webhooks' certificate and key go together").WithFix("give both files, or neither for a certificate of the hub's own")
@@ -93,24 +89,32 @@ func (o WebhookOptions) check() error {
 	return nil
 }
 
-// webhookServer is the listener that an existing API calls.
-type webhookServer struct {
-	options   WebhookOptions
-	authority *servingAuthority
+// Authority makes the server's certificate where none is given.
+type Authority struct {
+	// Certificate is asked at each handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Bundle is what verifies it, in PEM.
+	Bundle func() []byte
+}
+
+// Server is the listener that an existing API calls.
+type Server struct {
+	options   Options
+	authority Authority
 	listener  net.Listener
 	server    *http.Server
 }
 
-// newWebhookServer takes the port; ready is what the probe shows.
-func newWebhookServer(options WebhookOptions, authority *servingAuthority, ready func() error) (*webhookServer, error) {
+// NewServer takes the port; ready is what the probe shows.
+func NewServer(options Options, authority Authority, ready func() error) (*Server, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	configurations, err := readWebhooks(options.Configurations)
+	configurations, err := read(options.Configurations)
 	if err != nil {
 		return nil, err
 	}
-	s := &webhookServer{options: options, authority: authority}
+	s := &Server{options: options, authority: authority}
 	tlsConfig, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
@@ -120,13 +124,13 @@ func newWebhookServer(options WebhookOptions, authority *servingAuthority, ready
 	}
 	s.server = &http.Server{
 		Handler: s.routes(configurations, ready), TLSConfig: tlsConfig,
-		ReadHeaderTimeout: webhookHeader, ReadTimeout: 3 * webhookPatience, WriteTimeout: 3 * webhookPatience, IdleTimeout: webhookIdle,
+		ReadHeaderTimeout: headerLimit, ReadTimeout: 3 * patience, WriteTimeout: 3 * patience, IdleTimeout: idleLimit,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 	}
 	return s, nil
 }
 
-func (s *webhookServer) tlsConfig() (*tls.Config, error) {
+func (s *Server) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.options.ClientCAFile != "" {
 		data, err := os.ReadFile(s.options.ClientCAFile)
@@ -139,25 +143,21 @@ func (s *webhookServer) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	if s.options.CertFile != "" {
-		pair, err := LoadKeyPair(s.options.CertFile, s.options.KeyFile)
+		pair, err := keypair.Load(s.options.CertFile, s.options.KeyFile)
 		if err != nil {
 			return nil, err
 		}
 		config.GetCertificate = pair.Get
 		return config, nil
 	}
-	hosts, err := s.options.hosts(s.authority.namespace)
-	if err != nil {
-		return nil, err
-	}
-	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.authority.certificate(hosts) }
+	config.GetCertificate = s.authority.Certificate
 	return config, nil
 }
 
 // bundle is what the API verifies the server with.
-func (s *webhookServer) bundle() ([]byte, error) {
+func (s *Server) bundle() ([]byte, error) {
 	if s.options.CertFile == "" {
-		return s.authority.bundle(), nil
+		return s.authority.Bundle(), nil
 	}
 	data, err := os.ReadFile(s.options.CAFile)
 	if err != nil {
@@ -166,12 +166,12 @@ func (s *webhookServer) bundle() ([]byte, error) {
 	return data, nil
 }
 
-func (s *webhookServer) routes(configurations []*webhookConfiguration, ready func() error) http.Handler {
+func (s *Server) routes(configurations []*configuration, ready func() error) http.Handler {
 	mux := http.NewServeMux()
-	for _, configuration := range configurations {
-		review := reviewer{steps: s.options.Admission, scheme: s.options.Scheme, mutating: configuration.mutating()}
-		for _, path := range configuration.paths() {
-			mux.Handle("POST "+path, http.TimeoutHandler(review, webhookPatience, "admission took too long"))
+	for _, one := range configurations {
+		review := reviewer{steps: s.options.Admission, scheme: s.options.Scheme, mutating: one.mutating()}
+		for _, path := range one.paths() {
+			mux.Handle("POST "+path, http.TimeoutHandler(review, patience, "admission took too long"))
 		}
 	}
 	for path, handler := range s.options.Handlers {
@@ -188,8 +188,8 @@ func (s *webhookServer) routes(configurations []*webhookConfiguration, ready fun
 	return mux
 }
 
-// start serves until ctx ends, then lets running requests finish.
-func (s *webhookServer) start(ctx context.Context) error {
+// Start serves until ctx ends, then lets running requests finish.
+func (s *Server) Start(ctx context.Context) error {
 	s.server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	done := make(chan error, 1)
 	go func() { done <- s.server.ServeTLS(s.listener, "", "") }()
@@ -198,7 +198,7 @@ func (s *webhookServer) start(ctx context.Context) error {
 		return fmt.Errorf("serve webhooks: %w", err)
 	case <-ctx.Done():
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookStop)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	if err := s.server.Shutdown(limit); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("stop webhooks: %w", err)
@@ -206,5 +206,5 @@ func (s *webhookServer) start(ctx context.Context) error {
 	return s.server.Close()
 }
 
-// close gives the port back without having served.
-func (s *webhookServer) close() error { return s.listener.Close() }
+// Close gives the port back without having served.
+func (s *Server) Close() error { return s.listener.Close() }
