@@ -3,6 +3,10 @@ package handshake
 import (
 	"context"
 	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -207,8 +211,23 @@ func (a *asking) ask(ctx context.Context) error {
 		return fmt.Errorf("create the certificate request: %w", err)
 	}
 	a.name, a.denied = made.Name, false
-	a.log.Info("certificate asked for", "cluster", a.cluster, "request", made.Name)
+	a.log.Info("certificate asked for", "cluster", a.cluster, "request", made.Name, "fingerprint", fingerprint(a.body))
 	return nil
+}
+
+// fingerprint is of the public key in a request, as the hub shows it to whoever is
+// to approve it.
+func fingerprint(request []byte) string {
+	block, _ := pem.Decode(request)
+	if block == nil {
+		return ""
+	}
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
+	return "SHA256:" + hex.EncodeToString(sum[:])
 }
 
 // pending counts the requests for which somebody has yet to decide.

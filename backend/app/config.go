@@ -48,6 +48,9 @@ type Config struct {
 	AllowMemberCIDRs []netip.Prefix
 	// AgentImage is the image named in register commands and manifests.
 	AgentImage string
+	// AutoApproveUsers introduce clusters of Open Cluster Management that need
+	// nobody's consent.
+	AutoApproveUsers []string
 	// Gates are the features that are switched on.
 	Gates policy.Gates
 	// IdleGates were given too and have no effect; the log says so.

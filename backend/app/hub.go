@@ -128,6 +128,7 @@ func (a *App) newHub() (*hub, error) {
 	clusters.Store(h.clusters)
 	h.link = tunnel.NewLink(tunnel.Options{
 		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Interpreters: spread.interpreter, Version: a.config.Version, Log: slog.Default(),
+		ManifestWorks: true,
 	})
 	h.proxy = tunnel.NewProxy(members).Handler
 	h.workloads = spread.workloads(a, clients)
@@ -178,7 +179,7 @@ func (h *hub) wait(ctx context.Context) error {
 	defer ticker.Stop()
 	defer limit.Stop()
 	for {
-		err := errors.Join(h.link.Ready(), h.tokens.Ready())
+		err := errors.Join(h.link.Ready(), h.tokens.Ready(), h.managed.book.Ready())
 		if err == nil {
 			return nil
 		}

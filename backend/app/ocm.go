@@ -3,9 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +59,9 @@ func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
 // newManaged adds the controllers of the Open Cluster Management dialect to the
 // manager of either plane, and returns what the dashboard does with it.
 func (a *App) newManaged(manager ctrl.Manager, clients func(access.Actor) (client.Client, error)) (*managedREST, error) {
-	book, err := waiting.NewBook(waiting.BookOptions{DB: a.db, Audit: a.audit, Live: a.live})
+	book, err := waiting.NewBook(waiting.BookOptions{
+		DB: a.db, Audit: a.audit, Live: a.live, TokenLabels: tokenLabels(manager.GetAPIReader()), Flags: a.autoApproved(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -89,4 +95,28 @@ func joinDialects(manager ctrl.Manager) error {
 		return fmt.Errorf("set up the relay: %w", err)
 	}
 	return nil
+}
+
+// autoApproved are the approval rules of the command line: clusters that these
+// users introduce need nobody's consent.
+func (a *App) autoApproved() []waiting.Rule {
+	rules := make([]waiting.Rule, 0, len(a.config.AutoApproveUsers))
+	for _, user := range a.config.AutoApproveUsers {
+		rules = append(rules, waiting.Rule{Kind: waiting.RuleIdentity, Value: user, Approve: true, Accept: true})
+	}
+	return rules
+}
+
+// tokenLabels reads the labels of bootstrap tokens, not their secrets.
+func tokenLabels(api client.Reader) func(ctx context.Context, id string) map[string]string {
+	return func(ctx context.Context, id string) map[string]string {
+		secret := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
+		if err := api.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id}, secret); err != nil {
+			if !apierrors.IsNotFound(err) {
+				slog.Warn("labels of a join token not read", "token", id, "error", err)
+			}
+			return nil
+		}
+		return secret.Labels
+	}
 }

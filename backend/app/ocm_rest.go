@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 
-	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,13 +57,4 @@ func (m *managedREST) Start(ctx context.Context) error {
 		group.Go(func() error { return part.Start(ctx) })
 	}
 	return group.Wait()
-}
-
-// Routes adds the dialect's routes.
-func (m *managedREST) Routes(r *gin.RouterGroup) {
-	waiting.NewHandler(m.waiting, m.book).Routes(r)
-	managedcluster.NewHandler(m.clusters, m.audit).Routes(r)
-	manifestwork.NewHandler(m.works).Routes(r)
-	placement.NewHandler(m.placements).Routes(r)
-	operator.NewHandler(m.operators).Routes(r)
 }

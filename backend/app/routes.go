@@ -20,8 +20,13 @@ import (
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
+	"muster.dev/muster/backend/managedcluster"
+	"muster.dev/muster/backend/manifestwork"
+	"muster.dev/muster/backend/operator"
+	"muster.dev/muster/backend/placement"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/token"
+	"muster.dev/muster/backend/waiting"
 	"muster.dev/muster/backend/workload"
 	"muster.dev/muster/frontend"
 )
@@ -166,4 +171,13 @@ func (a *App) firstRun(ctx context.Context, h *hub) error {
 	}
 	a.first.register = token.RegisterCommand(a.config.Advertise, id+"."+secret, pins)
 	return nil
+}
+
+// Routes adds the routes of the Open Cluster Management dialect.
+func (m *managedREST) Routes(r *gin.RouterGroup) {
+	waiting.NewHandler(m.waiting, m.book).Routes(r)
+	managedcluster.NewHandler(m.clusters, m.audit).Routes(r)
+	manifestwork.NewHandler(m.works).Routes(r)
+	placement.NewHandler(m.placements).Routes(r)
+	operator.NewHandler(m.operators).Routes(r)
 }

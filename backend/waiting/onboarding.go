@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -173,7 +174,8 @@ func (s *Service) bootstrapToken(ctx context.Context, actor access.Actor, hub cl
 		Usages: []string{token.UsageAuthentication}, Groups: []string{consent.BootstrapGroup}, CreatedBy: actor.Name,
 	}
 	object := spec.Secret(id, secret, s.Now())
-	object.Labels = asked.TokenLabels
+	object.Labels = map[string]string{clusteradmTokenLabel: clusteradmTokenLabelValue}
+	maps.Copy(object.Labels, asked.TokenLabels)
 	audit.SetDetail(ctx, "bootstrap", id)
 	if err := kube.Fault(hub.Create(ctx, object)); err != nil {
 		return fmt.Errorf("create bootstrap token %s: %w", id, err)
@@ -181,6 +183,12 @@ func (s *Service) bootstrapToken(ctx context.Context, actor access.Actor, hub cl
 	made.TokenID, made.Secret, made.ExpiresAt = id, id+"."+secret, s.Now().Add(asked.Life).UTC().Truncate(time.Second)
 	return nil
 }
+
+// clusteradm looks for its bootstrap tokens by this label (contract section 4.2).
+const (
+	clusteradmTokenLabel      = "app"
+	clusteradmTokenLabelValue = "cluster-manager"
+)
 
 // hubCAFile is where the commands put the hub's CA.
 const hubCAFile = "muster-hub-ca.crt"

@@ -35,6 +35,7 @@ func (f *hubFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.config.Database, "database", "", "PostgreSQL URL (default: SQLite in the data directory)")
 	flags.StringSliceVar(&f.allowCIDRs, "allow-member-cidr", nil, "address ranges the dashboard and REST may dial for push members although policy refuses them, e.g. 127.0.0.0/8")
 	flags.StringVar(&f.config.AgentImage, "agent-image", "muster-agent:"+version, "image of the agent in register commands and manifests")
+	flags.StringSliceVar(&f.config.AutoApproveUsers, "auto-approve-users", nil, "users whose Open Cluster Management clusters need nobody's consent, e.g. system:serviceaccount:open-cluster-management:agent-registration-bootstrap")
 	flags.StringVar(&f.gates, "feature-gates", "", "features to switch, e.g. Failover=true; defaults: "+policy.DefaultGates().String())
 	flags.BoolVar(&f.config.TaintEviction, "enable-no-execute-taint-eviction", false, "let NoExecute taints of clusters move workloads away (needs --feature-gates=Failover=true)")
 	flags.DurationVar(&f.config.EvictionTimeout, "graceful-eviction-timeout", eviction.DefaultTimeout, "how long a graceful eviction waits for the new copies at most")
