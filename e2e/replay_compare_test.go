@@ -10,7 +10,7 @@ import (
 var volatile = map[string]bool{
 	"uid": true, "resourceVersion": true, "generation": true, "observedGeneration": true, "continue": true, "remainingItemCount": true,
 	"creationTimestamp": true, "deletionTimestamp": true, "lastTransitionTime": true, "lastUpdateTime": true, "lastTimestamp": true,
-	"firstTimestamp": true, "eventTime": true, "timeAdded": true, "renewTime": true, "acquireTime": true, "lastHeartbeatTime": true,
+	"firstTimestamp": true, "eventTime": true, "timeAdded": true, "expirationTimestamp": true, "renewTime": true, "acquireTime": true, "lastHeartbeatTime": true,
 	"startedAt": true, "startTime": true, "lastProbeTime": true, "lastUpdatedTime": true,
 	"message": true, "id": true, "apiEndpoint": true, "data": true, "request": true, "certificate": true, "count": true, "cells": true,
 	"podIP": true, "hostIP": true, "podIPs": true, "hostIPs": true, "nodeName": true, "serverAddressByClientCIDRs": true, "name": true,
@@ -23,7 +23,7 @@ var volatile = map[string]bool{
 // recorded machine, and what a client's own clean-up adds.
 var notPromised = map[string]bool{
 	"resourceVersion": true, "continue": true, "remainingItemCount": true, "selfLink": true, "deletionGracePeriodSeconds": true,
-	"$decoded": true, "$omitted": true, "hash": true, "allocated": true, "allocating": true,
+	"$decoded": true, "$omitted": true, "$note": true, "hash": true, "allocated": true, "allocating": true,
 }
 
 // missing lists what a recorded answer has and ours lacks, as paths. sent is

@@ -60,6 +60,7 @@ type deviation struct {
 	fields   []string
 	skip     bool // the request cannot be played at all
 	after    int  // begin with the occurrence after this many
+	times    int  // how often, 0: from then on
 	reason   string
 
 	seen int
@@ -115,12 +116,12 @@ var deviations = []*deviation{
 }
 
 // deviationOf is the one that a request of a scenario falls under, or nil.
-func deviationOf(scenario string, l line) *deviation {
-	for _, d := range deviations {
+func deviationOf(list []*deviation, scenario string, l line) *deviation {
+	for _, d := range list {
 		if d.scenario != "" && d.scenario != scenario || d.method != "" && d.method != l.Method || !regexp.MustCompile(d.path).MatchString(l.URI) {
 			continue
 		}
-		if d.seen++; d.seen > d.after {
+		if d.seen++; d.seen > d.after && (d.times == 0 || d.seen <= d.after+d.times) {
 			d.used = true
 			return d
 		}

@@ -84,7 +84,7 @@ func readRecording(t *testing.T, name string) []line {
 // for the hub's controllers is asked for again, as the clients did.
 func (r *replay) play(t *testing.T, scenario string, number int, l line) {
 	t.Helper()
-	want, d := l.Code, deviationOf(scenario, l)
+	want, d := l.Code, deviationOf(deviations, scenario, l)
 	if d != nil {
 		if d.skip {
 			return
