@@ -5,8 +5,11 @@ set -eu
 cd "$(dirname "$0")/../.."
 . deploy/dev/deploy-env.sh
 
-# served GROUP-RESOURCE CLIENT: whether a cluster has a kind.
-served() { "$2" get "crd/$1" >/dev/null 2>&1; }
+# served KIND CLIENT: whether a cluster has a kind. A cluster that does not answer ends the script.
+served() {
+  found=$("$2" get crd "$1" --ignore-not-found -o name) || exit 1
+  [ -n "$found" ]
+}
 
 # gone KIND NAME: deletes a resource and waits; one that does not go says why.
 gone() {

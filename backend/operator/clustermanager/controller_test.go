@@ -189,13 +189,16 @@ func blockedBy(p *operatortest.Plane, name, reason, text string) func(context.Co
 	}
 }
 
-// releaseByHand does what the hub or an agent would: it takes the finalizers away. Nobody answers webhooks here, so that these go first.
+// releaseByHand does what the hub or an agent would: it deletes the object and takes the finalizers away. Nobody answers webhooks here, so that these go first.
 func releaseByHand(t *testing.T, p *operatortest.Plane, object client.Object) {
 	t.Helper()
 	if err := p.API.DeleteAllOf(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.API.DeleteAllOf(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.API.Delete(t.Context(), object); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	operatortest.Eventually(t, "release", func(ctx context.Context) error {

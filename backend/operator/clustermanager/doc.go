@@ -14,7 +14,7 @@
 // <cm>-registration-webhook and <cm>-work-webhook answer the API server's questions and do nothing else, so that a Service can select
 // either by its label app.
 //
-// Removal: the kinds go first, in an order that lets every ManagedCluster's finalizers finish while the hub still runs; then the webhook
+// Removal: the managed clusters go first, with their works, while the hub still runs and serves everything; then the kinds, in order; then the webhook
 // configurations (on the hub), roles and accounts, namespaces, and the finalizer. While something holds a kind back, condition
 // CleanupBlocked names it.
 //

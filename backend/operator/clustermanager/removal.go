@@ -28,7 +28,7 @@ func (r *Reconciler) remove(ctx context.Context, object *ocmoperatorv1.ClusterMa
 	}
 	s := &scope{object: object, plan: p}
 	for _, step := range []func(context.Context, *scope) error{
-		r.reachForRemoval, r.removeKinds, r.removeWebhooks, r.removeAccounts, r.removeNamespaces,
+		r.reachForRemoval, r.removeClusters, r.removeKinds, r.removeWebhooks, r.removeAccounts, r.removeNamespaces,
 	} {
 		if err := step(ctx, s); err != nil {
 			return r.explain(ctx, object, err)

@@ -22,10 +22,14 @@ const (
 	servicesManifest = "hub/services.yaml"
 )
 
+const (
+	worksKind    = "manifestworks.work.open-cluster-management.io"
+	clustersKind = "managedclusters.cluster.open-cluster-management.io"
+)
+
 // hubKinds are what clients find on a hub. Removal begins with the first four, in this order.
 var hubKinds = []string{
-	"managedclusteraddons.addon.open-cluster-management.io", "manifestworks.work.open-cluster-management.io",
-	"managedclusters.cluster.open-cluster-management.io", "manifestworkreplicasets.work.open-cluster-management.io",
+	"managedclusteraddons.addon.open-cluster-management.io", worksKind, clustersKind, "manifestworkreplicasets.work.open-cluster-management.io",
 	"managedclustersets.cluster.open-cluster-management.io", "managedclustersetbindings.cluster.open-cluster-management.io",
 	"placements.cluster.open-cluster-management.io", "placementdecisions.cluster.open-cluster-management.io",
 	"addonplacementscores.cluster.open-cluster-management.io", "clustermanagementaddons.addon.open-cluster-management.io",
