@@ -39,6 +39,7 @@ type BindingReconciler struct {
 	mu sync.Mutex
 	// unhealthy is since when the application of a binding is, by cluster.
 	unhealthy map[types.NamespacedName]map[string]time.Time
+	state     speechless
 }
 
 // NewBindingReconciler returns the reconciler.
@@ -184,16 +185,13 @@ func (r *BindingReconciler) evict(ctx context.Context, l *look, b workv1alpha2.B
 		if !due {
 			continue
 		}
+		if r.deps.Gates.StatefulFailoverInjection && !r.preserve(l, b, target.Name, &task) {
+			continue
+		}
 		if reservation := r.pace.ReserveN(l.now, 1); reservation.DelayFrom(l.now) > 0 {
 			l.again(reservation.DelayFrom(l.now))
 			reservation.CancelAt(l.now)
 			continue
-		}
-		if r.deps.Gates.StatefulFailoverInjection {
-			if task.PreservedLabelState, err = Preserve(b, target.Name, task.Reason); err != nil {
-				// What cannot be told must not keep the application where it fails.
-				r.tell(b, corev1.EventTypeWarning, eventEvictionFail, "moving without its state: "+err.Error())
-			}
 		}
 		if Evict(spec, target.Name, task) {
 			task.FromCluster = target.Name

@@ -177,6 +177,18 @@ func TestStateIsPreserved(t *testing.T) {
 			t.Errorf("gate %t: %v", on, got)
 		}
 	}
+	// A copy that has not told anything yet is waited for, a minute.
+	silent := b.DeepCopy()
+	silent.Status.AggregatedStatus = nil
+	s := newStage(true, cluster("m1", fire), cluster("m2"), silent)
+	s.gates(func(g *policy.Gates) { g.StatefulFailoverInjection = true })
+	if waits, next := s.look(t); len(waits.Spec.GracefulEvictionTasks) != 0 || next <= 0 {
+		t.Errorf("moved without its state: %+v, next look in %s", waits.Spec, next)
+	}
+	s.after(time.Minute)
+	if moved, _ := s.look(t); len(moved.Spec.GracefulEvictionTasks) != 1 || moved.Spec.GracefulEvictionTasks[0].PreservedLabelState != nil {
+		t.Errorf("after a minute: %+v", moved.Spec)
+	}
 	if _, err := eviction.Preserve(b, "m2", workv1alpha2.EvictionReasonTaintUntolerated); err == nil {
 		t.Error("a status that says nothing is no error")
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/jsonpath"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -49,6 +52,51 @@ func Preserve(b workv1alpha2.Binding, cluster, reason string) (map[string]string
 		state[rule.AliasLabelName] = value
 	}
 	return state, nil
+}
+
+// stateWithin is how long an eviction waits for a status that says what is to be
+// preserved: a new copy has none yet. Then it moves without, for it fails where it is.
+const stateWithin = time.Minute
+
+// speechless remembers since when copies that have to go do not tell their state.
+type speechless struct {
+	mu    sync.Mutex
+	since map[string]time.Time // by binding and cluster
+}
+
+// waited is how long a copy has been waited for; told ends it.
+func (s *speechless) waited(copyOf string, told bool, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	began, waits := s.since[copyOf]
+	switch {
+	case told:
+		delete(s.since, copyOf)
+		return 0
+	case waits:
+		return now.Sub(began)
+	case s.since == nil:
+		s.since = map[string]time.Time{}
+	}
+	s.since[copyOf] = now
+	return 0
+}
+
+// preserve fills in the state that a task carries, and says whether the eviction
+// can go on.
+func (r *BindingReconciler) preserve(l *look, b workv1alpha2.Binding, cluster string, task *workv1alpha2.GracefulEvictionTask) bool {
+	state, err := Preserve(b, cluster, task.Reason)
+	copyOf := b.GetNamespace() + "/" + b.GetName() + "/" + cluster
+	if waited := r.state.waited(copyOf, err == nil, l.now); err != nil && waited < stateWithin {
+		l.again(retryAfter)
+		return false
+	}
+	if err != nil {
+		r.state.waited(copyOf, true, l.now)
+		r.tell(b, corev1.EventTypeWarning, eventEvictionFail, "it moves without its state: "+err.Error())
+	}
+	task.PreservedLabelState = state
+	return true
 }
 
 // find evaluates a path, with or without its braces.
