@@ -11,12 +11,13 @@ import (
 	"muster.dev/muster/backend/operator/component"
 )
 
+// modeDetached is what mode Hosted was called before.
+const modeDetached ocmoperatorv1.InstallMode = "Detached"
+
 const (
-	// modeDetached is what mode Hosted was called before.
-	modeDetached     ocmoperatorv1.InstallMode = "Detached"
-	typeLocalSecrets                           = "LocalSecrets"
-	authCSR                                    = "csr"
-	gateMultipleHubs                           = "MultipleHubs"
+	typeLocalSecrets = "LocalSecrets"
+	authCSR          = "csr"
+	gateMultipleHubs = "MultipleHubs"
 	// hubTimeoutSeconds is how long one of several hubs may be silent, where nothing is said.
 	hubTimeoutSeconds = 600
 
