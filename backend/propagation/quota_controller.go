@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -232,7 +233,13 @@ func (r *QuotaReconciler) tell(ctx context.Context, quota *policyv1alpha1.Federa
 	if err := kube.PatchStatus(ctx, r.hub, before, after); err != nil {
 		return retryStale(fmt.Errorf("write status of quota %s/%s: %w", quota.Namespace, quota.Name, err))
 	}
-	r.events.Routine(quota, nil, eventAggregate, "AggregateStatus", "what the clusters report is summed up")
-	r.events.Routine(quota, nil, eventCollectStatus, "AggregateStatus", "what is used of the whole is known")
+	tell := r.events.Routine
+	if len(before.Status.Overall) == 0 { // a new quota is rare, and looked for
+		tell = func(about, _ runtime.Object, reason, action, note string, _ ...any) {
+			kube.Tell(r.events, about, corev1.EventTypeNormal, reason, action, note)
+		}
+	}
+	tell(quota, nil, eventAggregate, "AggregateStatus", "what the clusters report is summed up")
+	tell(quota, nil, eventCollectStatus, "AggregateStatus", "what is used of the whole is known")
 	return ctrl.Result{}, nil
 }
