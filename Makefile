@@ -9,7 +9,10 @@ SHELL := /bin/bash
 # Go's build cache, which saves minutes where it is empty.
 export CGO_ENABLED := 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+# What the hub API says of itself: the Kubernetes that is linked in.
+KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\)$$|\1|p' go.mod)
+STAMP := k8s.io/component-base/version
+LDFLAGS := -s -w -X main.version=$(VERSION) -X $(STAMP).gitVersion=$(KUBERNETES) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
 DATA_DIR ?= .muster
 FRONTEND := $(shell find frontend/src frontend/public frontend/scripts frontend/index.html frontend/*.ts frontend/package.json -type f 2>/dev/null)
 
