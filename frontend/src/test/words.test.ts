@@ -6,7 +6,7 @@ const english = import.meta.glob<Part>('/src/**/*.en.ts', { eager: true, import:
 const chinese = import.meta.glob<Part>('/src/**/*.zh.ts', { eager: true, import: 'zh' });
 
 /** What is the same in both: names of products, kinds, protocols, units and examples. */
-const shared = /^([\s\d.,:：/()~%·•–…<>=（），-]|\b(Push|Pull|Work|CPU|Pod|Pods|ID|DNS|TCP|TLS|API|CLI|kubectl|karmadactl|karmada-agent|muster-agent|env|prod|team|web|a|English|GiB|YAML|curl|JSON|Karmada|OCM|Open Cluster Management|ManagedCluster|ManifestWork|Placement|Klusterlet|ClusterManager|Operator|clusteradm)\b)*$/;
+const shared = /^([\s\d.,:：/()~%·•–…<>=（），-]|\b(Push|Pull|Work|CPU|Pod|Pods|ID|DNS|TCP|TLS|API|CLI|kubectl|karmadactl|karmada-agent|muster-agent|env|prod|key|value|team|web|a|English|GiB|YAML|curl|JSON|Karmada|OCM|Open Cluster Management|ManagedCluster|ManifestWork|Placement|Klusterlet|ClusterManager|Operator|clusteradm)\b)*$/;
 /** The switch speaks the other language. */
 const foreign = ['.otherLanguage', '.switchLanguage'];
 const han = /\p{Script=Han}/u;
