@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -187,6 +188,7 @@ func TestAcceptance(t *testing.T) {
 	t.Run("by rule", h.testByRule)
 	t.Run("certificates", h.testCertificates)
 	t.Run("clean-up", h.testCleanUp)
+	t.Run("works are no kind any more", h.testKindGone)
 }
 
 func (h *hubUnderTest) testBootstrap(t *testing.T) {
@@ -390,4 +392,25 @@ func (h *hubUnderTest) testByRule(t *testing.T) {
 	if h.cluster(ctx, "auto-late").Spec.HubAcceptsClient || h.cluster(ctx, "manual").Spec.HubAcceptsClient {
 		t.Error("a rule accepted what a person denied, or what it does not mean")
 	}
+}
+
+// testKindGone removes a cluster on a hub that is being taken away: where works
+// are no kind any more, none can hold a cluster.
+func (h *hubUnderTest) testKindGone(t *testing.T) {
+	ctx := t.Context()
+	h.introduce(t, "late")
+	h.decide(t, "late", true)
+	h.awaitReason(t, "late", ocmv1.ReasonAccepted)
+	kind := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "manifestworks.work.open-cluster-management.io"}}
+	kind.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := h.Client.Delete(ctx, kind); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(t, "the kind to go", func(ctx context.Context) bool {
+		return h.Gone(ctx, client.ObjectKeyFromObject(kind), kind)
+	})
+	if err := h.Client.Delete(ctx, h.cluster(ctx, "late")); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(t, "the cluster to go", func(ctx context.Context) bool { return h.cluster(ctx, "late") == nil })
 }

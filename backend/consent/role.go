@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -251,14 +252,15 @@ func (r roles) release(ctx context.Context, current client.Object) error {
 func (r roles) releaseWork(ctx context.Context, cluster string) (bool, error) {
 	works := &metav1.PartialObjectMetadataList{}
 	works.SetGroupVersionKind(ocmworkv1.GroupVersion.WithKind("ManifestWorkList"))
-	if err := r.live.List(ctx, works, client.InNamespace(cluster), client.Limit(1)); err != nil {
+	err := r.live.List(ctx, works, client.InNamespace(cluster), client.Limit(1))
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a hub that has lost the kind has no works
 		return false, fmt.Errorf("look for works of cluster %s: %w", cluster, err)
 	}
 	if len(works.Items) > 0 {
 		return false, nil
 	}
 	binding := new(rbacv1.RoleBinding)
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding)
+	err = r.live.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
