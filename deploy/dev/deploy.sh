@@ -8,10 +8,19 @@ cd "$(dirname "$0")/../.."
 
 apply() { k apply --server-side --force-conflicts "$@"; }
 
+# established CRD: waits until a kind is served. kubectl gives up at once on one whose status is still empty.
+established() {
+  for _ in 1 2 3 4 5; do
+    k wait --for=condition=Established --timeout=60s "crd/$1" 2>/dev/null && return
+    sleep 1
+  done
+  k wait --for=condition=Established --timeout=60s "crd/$1"
+}
+
 # operator SIDE KIND: installs one operator and its kind.
 operator() {
   apply -f "deploy/crds/ocm-operator/operator.open-cluster-management.io_$2.yaml"
-  k wait --for=condition=Established --timeout=60s "crd/$2.operator.open-cluster-management.io"
+  established "$2.operator.open-cluster-management.io"
   sed "s#IMAGE_HUB#$HUB_IMAGE#; s#IMAGE_AGENT#$AGENT_IMAGE#" "deploy/operator/install/$1.yaml" | apply -f -
 }
 
