@@ -191,7 +191,7 @@ func (s *Service) Get(ctx context.Context, namespace, name string) (PlacementDet
 	detail.BoundSets = append(detail.BoundSets, outcome.Sets...)
 	for _, left := range outcome.Left {
 		if !slices.Contains(in.Current, left.Cluster) {
-			detail.Left = append(detail.Left, LeftOutCluster{Cluster: left.Cluster, Reason: left.Reason, Message: left.Message})
+			detail.Left = append(detail.Left, LeftOutCluster(left))
 		}
 	}
 	return detail, nil

@@ -83,7 +83,7 @@ func testDependencies(t *testing.T, f *fixture) {
 	f.Create(t, late)
 	f.awaitParents(t, ns, "late-configmap", "web-deployment:member1")
 	f.update(t, owner, func() { owner.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "member2"}} })
-	b = f.awaitParents(t, ns, "conf-configmap", "app-deployment:member2", "web-deployment:member1")
+	f.awaitParents(t, ns, "conf-configmap", "app-deployment:member2", "web-deployment:member1")
 
 	// A dependent's change reaches its binding.
 	f.update(t, conf, func() { conf.Data["k"] = "w" })

@@ -32,10 +32,7 @@ type ruleRow struct {
 func (ruleRow) TableName() string { return "approval_rules" }
 
 func rowOfRule(r Rule) ruleRow {
-	return ruleRow{
-		ID: r.ID, Kind: r.Kind, Value: r.Value, Approve: r.Approve, Accept: r.Accept, Note: r.Note, Source: r.Source,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, Uses: r.Uses, LastUsedAt: r.LastUsedAt,
-	}
+	return ruleRow(r)
 }
 
 func (row ruleRow) rule() Rule {

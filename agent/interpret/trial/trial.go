@@ -106,7 +106,7 @@ func (t *Trial) question(ctx context.Context, operation string, replicas int32) 
 	}
 	if q.Operation == configv1alpha1.InterpreterOperationRetain {
 		if desired == nil || observed == nil {
-			return nil, errors.New("Retain needs both --desired-file and --observed-file")
+			return nil, errors.New("the operation Retain needs both --desired-file and --observed-file")
 		}
 		q.Object, q.Observed = desired, observed
 		return q, nil
