@@ -131,7 +131,7 @@ test-faults: build kube ## Run the tests that kill and cut things, three times, 
 .PHONY: test-clusters
 test-clusters: setup build kube image ## Run the tests that need clusters with kubelets (root)
 	@go test -count=1 -timeout 20m ./e2e/cluster
-	@go test -count=1 -timeout 20m -run 'RealClusters' ./e2e
+	@MUSTER_OPERATORS=1 go test -count=1 -timeout 30m -run 'RealClusters' ./e2e
 
 .PHONY: bench
 bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
@@ -23,8 +24,14 @@ var notKept = map[string]bool{"events": true, "leases": true, "endpointslices": 
 // objects lists everything a member holds: resource/namespace/name → UID.
 func objects(t testing.TB, m *controlplanetest.Member) map[string]string {
 	t.Helper()
-	client := clientFor(t, m.Config())
-	lists, err := discovery.NewDiscoveryClientForConfigOrDie(m.Config()).ServerPreferredResources()
+	return objectsIn(t, m.Config())
+}
+
+// objectsIn lists everything a cluster holds.
+func objectsIn(t testing.TB, config *rest.Config) map[string]string {
+	t.Helper()
+	client := clientFor(t, config)
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
 	if err != nil {
 		t.Fatal(err)
 	}
