@@ -161,7 +161,9 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 				tried++
 				fill := strings.NewReplacer("NAME", name, "CSR", requests[name])
 				err := send(t.Context(), config, a.verb, fill.Replace(a.path), fill.Replace(a.body))
-				if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+				// Strangers who ask faster than the audit trail takes are refused with 500, unheard.
+				flood := who == "nobody" && apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to store audit event")
+				if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !flood {
 					allowed++
 					t.Errorf("%s: %s %s: %v, want a refusal", who, a.verb, fill.Replace(a.path), err)
 				}
