@@ -2,10 +2,30 @@ package kube
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// staleRetry is when an object is looked at again that somebody else wrote
+// meanwhile: the cache will know by then.
+const staleRetry = 20 * time.Millisecond
+
+// RetryStale turns the errors of a reconcile's writes that came too late into
+// another look. A controller that drops some events, those of its own status
+// writes above all, must not count on an event to bring it back.
+func RetryStale(err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
 
 // Patch writes what differs between before and after, except their status, and
 // nothing if nothing differs. The write fails with a conflict if the object has

@@ -133,11 +133,11 @@ func (r *ReplicaSetReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 		return ctrl.Result{}, err
 	}
 	if s.stored.DeletionTimestamp != nil {
-		return ctrl.Result{}, quiet(r.remove(ctx, s))
+		return kube.RetryStale(r.remove(ctx, s))
 	}
 	if controllerutil.AddFinalizer(s.set, ocmworkv1alpha1.ReplicaSetFinalizer) {
 		if err := kube.Patch(ctx, r.hub, s.stored, s.set); err != nil {
-			return ctrl.Result{}, quiet(fmt.Errorf("hold replica set %s: %w", request, err))
+			return kube.RetryStale(fmt.Errorf("hold replica set %s: %w", request, err))
 		}
 		s.stored = s.set.DeepCopy()
 	}
@@ -145,22 +145,17 @@ func (r *ReplicaSetReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 	if problem == nil {
 		problem = r.apply(ctx, s)
 	}
+	if apierrors.IsConflict(problem) {
+		return kube.RetryStale(problem) // nothing to tell anybody
+	}
 	showStatus(s, problem)
 	if err := kube.PatchStatus(ctx, r.hub, s.stored, s.set); err != nil {
-		return ctrl.Result{}, quiet(fmt.Errorf("update status of replica set %s: %w", request, err))
+		return kube.RetryStale(fmt.Errorf("update status of replica set %s: %w", request, err))
 	}
 	if problem != nil {
-		return ctrl.Result{}, quiet(problem)
+		return kube.RetryStale(problem)
 	}
 	return r.wait(s), nil
-}
-
-// quiet leaves out what comes back as an event.
-func quiet(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 func (r *ReplicaSetReconciler) wait(s *scope) ctrl.Result {

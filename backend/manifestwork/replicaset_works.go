@@ -153,7 +153,7 @@ func (r *ReplicaSetReconciler) write(ctx context.Context, s *scope, cluster, pla
 	work.Spec = *template
 	work.Labels = merged(work.Labels, labels)
 	work.Annotations = merged(work.Annotations, map[string]string{annotationToldAt: told})
-	if err := kube.Patch(ctx, r.hub, stored, work); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if err := kube.Patch(ctx, r.hub, stored, work); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("update work %s/%s: %w", cluster, work.Name, err)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (r *ReplicaSetReconciler) explain(ctx context.Context, work *ocmworkv1.Mani
 func (r *ReplicaSetReconciler) relabel(ctx context.Context, stored *ocmworkv1.ManifestWork, placement string) error {
 	work := stored.DeepCopy()
 	work.Labels = merged(work.Labels, map[string]string{ocmworkv1alpha1.PlacementNameLabel: placement})
-	if err := kube.Patch(ctx, r.hub, stored, work); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if err := kube.Patch(ctx, r.hub, stored, work); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("update work %s/%s: %w", work.Namespace, work.Name, err)
 	}
 	return nil

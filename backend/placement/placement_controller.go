@@ -64,23 +64,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	meta.SetStatusCondition(&s.placement.Status.Conditions, misconfiguredCondition(s.out.Misconfigured))
 	if s.out.Misconfigured == "" {
 		if err := r.ensureDecisions(ctx, s); err != nil {
-			return ctrl.Result{}, again(err)
+			return kube.RetryStale(err)
 		}
 		showOutcome(s)
 	}
 	if err := kube.PatchStatus(ctx, r.hub, s.stored, s.placement); err != nil {
-		return ctrl.Result{}, again(fmt.Errorf("update status of placement %s: %w", request, err))
+		return kube.RetryStale(fmt.Errorf("update status of placement %s: %w", request, err))
 	}
 	r.remember(s.stored)
 	return r.wait(s.out), nil
-}
-
-// again leaves out what comes back as an event.
-func again(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // wait is when to look again though nothing happens.

@@ -158,7 +158,7 @@ func (b *round) hold(ctx context.Context) (ctrl.Result, bool, error) {
 	if slices.Contains(finalizers, b.finalizer()) {
 		return ctrl.Result{}, false, nil
 	}
-	result, err := retryStale(b.setFinalizers(ctx, append(slices.Clone(finalizers), b.finalizer())))
+	result, err := kube.RetryStale(b.setFinalizers(ctx, append(slices.Clone(finalizers), b.finalizer())))
 	return result, err != nil || !result.IsZero(), err
 }
 
@@ -187,7 +187,7 @@ func (b *round) remove(ctx context.Context) (ctrl.Result, error) {
 	if err := b.delete(ctx, func(types.NamespacedName) bool { return true }); err != nil {
 		return ctrl.Result{}, err
 	}
-	return retryStale(b.setFinalizers(ctx, slices.Delete(slices.Clone(b.binding.GetFinalizers()), at, at+1)))
+	return kube.RetryStale(b.setFinalizers(ctx, slices.Delete(slices.Clone(b.binding.GetFinalizers()), at, at+1)))
 }
 
 // dropOrphans deletes the Works of clusters that are to have the template no
@@ -423,19 +423,4 @@ func (r *BindingReconciler) awaits(binding types.NamespacedName) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.awaiting[binding]
-}
-
-// staleRetry is when an object is looked at again that somebody else wrote
-// meanwhile: the cache will know by then.
-const staleRetry = 20 * time.Millisecond
-
-// retryStale turns the errors of a write that came too late into another look.
-func retryStale(err error) (ctrl.Result, error) {
-	switch {
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	}
-	return ctrl.Result{}, err
 }

@@ -231,7 +231,7 @@ func (r *QuotaReconciler) tell(ctx context.Context, quota *policyv1alpha1.Federa
 	before := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: identity, Status: quota.Status}
 	after := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: identity, Status: status}
 	if err := kube.PatchStatus(ctx, r.hub, before, after); err != nil {
-		return retryStale(fmt.Errorf("write status of quota %s/%s: %w", quota.Namespace, quota.Name, err))
+		return kube.RetryStale(fmt.Errorf("write status of quota %s/%s: %w", quota.Namespace, quota.Name, err))
 	}
 	tell := r.events.Routine
 	if len(before.Status.Overall) == 0 { // a new quota is rare, and looked for

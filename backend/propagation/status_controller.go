@@ -138,7 +138,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request ctrl.Request) 
 	r.gathering.done(name)
 	if wanted != nil {
 		if err := r.write(ctx, name, b, wanted); err != nil {
-			return retryStale(err)
+			return kube.RetryStale(err)
 		}
 		r.announce(b, wanted)
 	}
@@ -206,7 +206,7 @@ func (r *StatusReconciler) aggregate(ctx context.Context, name types.NamespacedN
 		err = r.writeTemplate(ctx, found, changed)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return retryStale(err)
+		return kube.RetryStale(err)
 	}
 	what := ""
 	if err != nil {
