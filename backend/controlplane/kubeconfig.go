@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,14 +33,14 @@ func AdminKubeconfigFile(dataDir string) string { return filepath.Join(dataDir, 
 func (p *PKI) EnsureAdminKubeconfig(dataDir, advertise string) (string, error) {
 	file := AdminKubeconfigFile(dataDir)
 	server := "https://" + advertise
-	if current, err := clientcmd.LoadFromFile(file); err == nil && usable(current, server) {
-		return file, nil
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read admin kubeconfig: %w", err)
-	}
 	ca, err := p.CA()
 	if err != nil {
 		return "", err
+	}
+	if current, err := clientcmd.LoadFromFile(file); err == nil && usable(current, server, ca) {
+		return file, nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read admin kubeconfig: %w", err)
 	}
 	certPEM, keyPEM, err := p.ClientCertificate(adminName, []string{adminGroup})
 	if err != nil {
@@ -57,9 +58,9 @@ func (p *PKI) EnsureAdminKubeconfig(dataDir, advertise string) (string, error) {
 	return file, writeFile(file, data, os.FileMode(0o600))
 }
 
-func usable(config *clientcmdapi.Config, server string) bool {
+func usable(config *clientcmdapi.Config, server string, ca []byte) bool {
 	cluster, user := config.Clusters[adminContext], config.AuthInfos[adminUser]
-	if cluster == nil || user == nil || cluster.Server != server {
+	if cluster == nil || user == nil || cluster.Server != server || !bytes.Equal(cluster.CertificateAuthorityData, ca) {
 		return false
 	}
 	certs, err := cert.ParseCertsPEM(user.ClientCertificateData)

@@ -29,7 +29,8 @@ const (
 )
 
 // PKI is the hub's key material on disk. The certificate authority is made
-// once and never again: every member pins it.
+// once and never again: every member pins it. An administrator may put another
+// in its place; what was signed by the old one is then made anew.
 type PKI struct{ dir string }
 
 // NewPKI returns the PKI kept in dataDir/pki, making what is missing.
@@ -104,10 +105,14 @@ func (p *PKI) loadCA() (*x509.Certificate, crypto.Signer, error) {
 }
 
 // EnsureServing makes the serving certificate if it is missing, lacks one of
-// hosts, or ends within 30 days.
+// hosts, ends within 30 days, or is of an authority that was replaced.
 func (p *PKI) EnsureServing(hosts []string) error {
+	authority, _, err := p.loadCA()
+	if err != nil {
+		return err
+	}
 	if certs, err := cert.CertsFromFile(p.ServingCertFile()); err == nil && covers(certs[0], hosts) &&
-		time.Until(certs[0].NotAfter) > leafRenewBefore {
+		time.Until(certs[0].NotAfter) > leafRenewBefore && certs[0].CheckSignatureFrom(authority) == nil {
 		return nil
 	}
 	template, err := newTemplate(pkix.Name{CommonName: "muster-hub"}, leafLifetime)
