@@ -200,7 +200,7 @@ func (a *App) startAbove(ctx context.Context) error {
 	}
 	group, inner := errgroup.WithContext(lower)
 	group.Go(func() error { return hub.start(inner) })
-	group.Go(func() error { return keepSmall(inner) })
+	group.Go(func() error { return keepSmall(inner, a.serving) })
 	group.Go(func() error {
 		defer stopLower()
 		if err := hub.wait(inner); err != nil {

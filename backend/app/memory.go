@@ -16,8 +16,14 @@ const (
 	settled = 10 * time.Second
 )
 
-// keepSmall gives memory back to the machine once the start is over.
-func keepSmall(ctx context.Context) error {
+// keepSmall gives memory back to the machine once the start, which is let have
+// what it likes, is over.
+func keepSmall(ctx context.Context, serving <-chan struct{}) error {
+	select {
+	case <-serving:
+	case <-ctx.Done():
+		return nil
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
-	ocmv1beta2 "muster.dev/muster/backend/apis/ocm/cluster/v1beta2"
 )
 
 // Names of the roles that agents are introduced with (contract section 4.1).
@@ -20,8 +19,7 @@ const (
 	bootstrapTokenBinding   = "open-cluster-management:bootstrap:managedcluster"
 )
 
-// Bootstrap makes what agents are introduced with, and the two sets that always
-// exist, unless they exist. It belongs before the hub says that it is ready: an
+// Bootstrap makes what agents are introduced with, unless it exists. It belongs before the hub says that it is ready: an
 // agent that is refused once does not ask again for an hour (contract section
 // 2.3). hub reads from the API itself.
 func Bootstrap(ctx context.Context, hub client.Client) error {
@@ -44,14 +42,9 @@ func Bootstrap(ctx context.Context, hub client.Client) error {
 			return err
 		}
 	}
-	global := &ocmv1beta2.ManagedClusterSet{ObjectMeta: named(ocmv1.GlobalClusterSet)}
-	global.Spec.ClusterSelector = ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
-	exclusive := &ocmv1beta2.ManagedClusterSet{ObjectMeta: named(ocmv1.DefaultClusterSet)}
-	exclusive.Spec.ClusterSelector = ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.ExclusiveClusterSetLabel}
 	for _, wanted := range []client.Object{
 		&corev1.Namespace{ObjectMeta: named(BootstrapNamespace)},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: BootstrapNamespace, Name: BootstrapAccount}},
-		exclusive, global,
 	} {
 		if err := hub.Create(ctx, wanted); err != nil && !apierrors.IsAlreadyExists(err) {
 			return said(err, "create", wanted)

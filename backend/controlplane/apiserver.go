@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	kubeopenapi "k8s.io/kubernetes/pkg/generated/openapi"
+	flowcontrolrest "k8s.io/kubernetes/pkg/registry/flowcontrol/rest"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 
 	"muster.dev/muster/backend/controlplane/registry"
@@ -101,12 +103,12 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		return nil, err
 	}
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme, registry.Scheme}
-	generic, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(completed.CompletedOptions, schemes, controlplane.DefaultAPIResourceConfigSource(), definitions)
+	config, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(completed.CompletedOptions, schemes, controlplane.DefaultAPIResourceConfigSource(), definitions)
 	if err != nil {
 		return nil, fmt.Errorf("build generic config: %w", err)
 	}
-	s.extend(generic) // before the config is copied
-	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(completed, generic, informers, storageFactory)
+	s.extend(config) // before the config is copied
+	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(completed, config, informers, storageFactory)
 	if err != nil {
 		return nil, fmt.Errorf("build api server config: %w", err)
 	}
@@ -116,6 +118,7 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	if err != nil {
 		return nil, fmt.Errorf("build custom resource config: %w", err)
 	}
+	extensions.ExtraConfig.CRDRESTOptionsGetter = uncached{extensions.ExtraConfig.CRDRESTOptionsGetter}
 	aggregation, err := controlplaneapiserver.CreateAggregatorConfig(*kubePlane.Generic, completed.CompletedOptions, kubePlane.VersionedInformers, resolver, kubePlane.ProxyTransport, kubePlane.PeerProxy, initializers)
 	if err != nil {
 		return nil, fmt.Errorf("build aggregator config: %w", err)
@@ -131,7 +134,7 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		return nil, fmt.Errorf("build api server: %w", err)
 	}
 	server := kubeServer.ControlPlane.GenericAPIServer
-	if err := s.installGroups(server, completed, generic); err != nil {
+	if err := s.installGroups(server, completed, config); err != nil {
 		return nil, err
 	}
 	server.AddPostStartHookOrDie("muster/rbac", bootstrapRBAC)
@@ -145,29 +148,51 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	return aggregator, nil
 }
 
+// uncached serves custom resources straight from storage, without the API server's
+// watch cache: a cache that has just been made refuses watches and asks for
+// patience, at least a second, which each kind's first informer would pay, and it
+// holds every object once more beside the controllers' own caches.
+type uncached struct{ generic.RESTOptionsGetter }
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (u uncached) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := u.RESTOptionsGetter.GetRESTOptions(resource, example)
+	options.Decorator = generic.UndecoratedStorage
+	return options, err
+}
+
+// replacedHooks are what the API server would do at its start and this one does
+// not: roles and priority classes come from bootstrapRBAC; old kinds of tokens, the
+// settings of priority and fairness, which is off, and the leases of other API
+// servers, of which there are none, are nobody's concern here.
+var replacedHooks = []string{
+	rbacrest.PostStartHookName, "scheduling/bootstrap-system-priority-classes", "start-legacy-token-tracking-controller", flowcontrolrest.PostStartHookName,
+	"start-kube-apiserver-identity-lease-controller", "start-kube-apiserver-identity-lease-garbage-collector",
+}
+
 // extend hangs what the domains brought into the config that all servers of
 // the chain share.
-func (s *apiServer) extend(generic *genericapiserver.Config) {
-	generic.AuditBackend, generic.AuditPolicyRuleEvaluator = s.options.Audit, s.options.AuditPolicy
-	generic.Authorization.Authorizer = union.New(append(s.options.Authorizers, generic.Authorization.Authorizer)...)
-	longRunning := generic.LongRunningFunc
-	generic.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
+func (s *apiServer) extend(config *genericapiserver.Config) {
+	config.AuditBackend, config.AuditPolicyRuleEvaluator = s.options.Audit, s.options.AuditPolicy
+	config.Authorization.Authorizer = union.New(append(s.options.Authorizers, config.Authorization.Authorizer)...)
+	longRunning := config.LongRunningFunc
+	config.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
 		_, ours := s.options.Handlers[info.Path]
 		return ours || longRunning(r, info)
 	}
-	chain := generic.BuildHandlerChainFunc
-	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		handler = chain(handler, config)
+	chain := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, final *genericapiserver.Config) http.Handler {
+		handler = chain(handler, final)
 		if s.options.Middleware != nil {
 			handler = s.options.Middleware(handler)
 		}
 		return whileWarming(handler, s.ready)
 	}
-	generic.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName, "scheduling/bootstrap-system-priority-classes", "start-legacy-token-tracking-controller")
+	config.DisabledPostStartHooks.Insert(replacedHooks...)
 }
 
-func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, completed options.CompletedOptions, generic *genericapiserver.Config) error {
-	getter, err := registry.NewRESTOptionsGetter(*completed.Etcd, v3client.New(s.storage.server.Server), generic.StorageObjectCountTracker)
+func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, completed options.CompletedOptions, config *genericapiserver.Config) error {
+	getter, err := registry.NewRESTOptionsGetter(*completed.Etcd, v3client.New(s.storage.server.Server), config.StorageObjectCountTracker)
 	if err != nil {
 		return fmt.Errorf("build storage of our groups: %w", err)
 	}

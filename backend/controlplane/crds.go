@@ -31,11 +31,19 @@ func installCRDs(parent context.Context, config *rest.Config, files fs.FS) error
 	if err != nil {
 		return fmt.Errorf("build crd client: %w", err)
 	}
+	existing, err := client.CustomResourceDefinitions().List(parent, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list crds: %w", err)
+	}
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for i := range existing.Items {
+		byName[existing.Items[i].Name] = &existing.Items[i]
+	}
 	group, ctx := errgroup.WithContext(parent)
 	group.SetLimit(parallelWrites)
 	for _, crd := range wanted {
 		group.Go(func() error {
-			if err := installCRD(ctx, client.CustomResourceDefinitions(), crd); err != nil {
+			if err := installCRD(ctx, client.CustomResourceDefinitions(), byName[crd.Name], crd); err != nil {
 				return fmt.Errorf("install crd %s: %w", crd.Name, err)
 			}
 			return nil
@@ -91,13 +99,12 @@ func awaitServed(ctx context.Context, config *rest.Config, crds []*apiextensions
 // servedPoll is how often discovery is asked for kinds that come.
 const servedPoll = 20 * time.Millisecond
 
-func installCRD(ctx context.Context, client apiextensionsclient.CustomResourceDefinitionInterface, wanted *apiextensionsv1.CustomResourceDefinition) error {
-	current, err := client.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
-		return err
-	}
-	if err != nil {
+func installCRD(ctx context.Context, client apiextensionsclient.CustomResourceDefinitionInterface, current, wanted *apiextensionsv1.CustomResourceDefinition) error {
+	if current == nil {
+		_, err := client.Create(ctx, wanted, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // another replica of the hub starts, too
+		}
 		return err
 	}
 	// Compare with our own fields only: the server defaults conversion.
@@ -105,7 +112,7 @@ func installCRD(ctx context.Context, client apiextensionsclient.CustomResourceDe
 		return nil
 	}
 	current.Spec = wanted.Spec
-	_, err = client.Update(ctx, current, metav1.UpdateOptions{})
+	_, err := client.Update(ctx, current, metav1.UpdateOptions{})
 	return err
 }
 

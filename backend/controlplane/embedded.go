@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -120,15 +119,24 @@ func (e *Embedded) Start(ctx context.Context) error {
 // controllers.
 func (e *Embedded) populate(ctx context.Context) error {
 	config := e.Config()
-	if err := waitServing(ctx, config); err != nil {
-		return err
-	}
-	if err := bootstrapHub(ctx, config, e.options.Advertise, e.ca); err != nil {
+	if err := waitFor(ctx, config, "/livez/ping"); err != nil {
 		return err
 	}
 	group, groupContext := errgroup.WithContext(ctx)
 	group.Go(func() error { return installCRDs(groupContext, config, e.options.CRDs) })
 	group.Go(func() error {
+		// Readiness covers the API server's caches and the bootstrap roles.
+		if err := waitFor(groupContext, config, "/readyz"); err != nil {
+			return err
+		}
+		if err := bootstrapHub(groupContext, config, e.options.Advertise, e.ca); err != nil {
+			return err
+		}
+		if e.options.Bootstrap != nil {
+			if err := e.options.Bootstrap(groupContext, config); err != nil {
+				return fmt.Errorf("bootstrap the domains: %w", err)
+			}
+		}
 		loops := &controllers{config: config, pki: e.pki}
 		return loops.start(ctx) // not the group's context, which ends with it
 	})
@@ -138,27 +146,20 @@ func (e *Embedded) populate(ctx context.Context) error {
 		}
 		return err
 	}
-	if e.options.Bootstrap != nil {
-		if err := e.options.Bootstrap(ctx, config); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("bootstrap the domains: %w", err)
-		}
-	}
 	e.ready.Store(true)
 	close(e.serving)
 	slog.Debug("control plane ready", "address", e.ln.Addr().String())
-	debug.FreeOSMemory() // starting leaves tens of megabytes behind
 	return nil
 }
 
-// waitServing asks the API server's own readiness, which covers its caches and
-// the bootstrap roles.
-func waitServing(ctx context.Context, config *rest.Config) error {
+// waitFor returns once the API server says ok at a path.
+func waitFor(ctx context.Context, config *rest.Config, path string) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("build readiness client: %w", err)
 	}
 	err = wait.PollUntilContextTimeout(ctx, readyPoll, readyLimit, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 		if err != nil {
 			return false, err
 		}
@@ -169,7 +170,7 @@ func waitServing(ctx context.Context, config *rest.Config) error {
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the api server: %w", err)
+		return fmt.Errorf("wait for %s of the api server: %w", path, err)
 	}
 	return nil
 }

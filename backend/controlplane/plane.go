@@ -79,6 +79,6 @@ type Options struct {
 	// Proxy serves clusters/{name}/proxy.
 	Proxy registry.ProxyFunc
 	// Bootstrap writes what the domains want to exist before the plane is ready,
-	// when kinds and roles do; may be nil.
+	// when roles do; kinds may be missing then. May be nil.
 	Bootstrap func(ctx context.Context, config *rest.Config) error
 }

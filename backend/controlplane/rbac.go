@@ -23,7 +23,9 @@ import (
 const parallelWrites = 8
 
 // bootstrapRBAC writes Kubernetes' own roles and the hub's. It replaces the
-// API server's hook, which polls and takes a second longer.
+// API server's hook, which polls, asks for each role by name and takes a second
+// longer. The roles of Kubernetes' controllers are left out: those that run here
+// act as the hub itself.
 func bootstrapRBAC(hook genericapiserver.PostStartHookContext) error {
 	config := rest.CopyConfig(hook.LoopbackClientConfig)
 	config.QPS = -1
@@ -31,30 +33,32 @@ func bootstrapRBAC(hook genericapiserver.PostStartHookContext) error {
 	if err != nil {
 		return fmt.Errorf("build bootstrap client: %w", err)
 	}
+	stored, err := listRoles(hook, client)
+	if err != nil {
+		return err
+	}
 	ours := hubPolicy()
 	group, ctx := errgroup.WithContext(hook)
 	group.SetLimit(parallelWrites)
-	for _, role := range append(append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...), ours.clusterRoles...) {
+	for _, role := range append(bootstrappolicy.ClusterRoles(), ours.clusterRoles...) {
 		group.Go(func() error {
-			return reconcileRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: &role}, reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()})
+			return reconcileRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: &role}, stored.clusterRoles)
 		})
 	}
-	for _, binding := range append(append(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()...), ours.clusterRoleBindings...) {
+	for _, binding := range append(bootstrappolicy.ClusterRoleBindings(), ours.clusterRoleBindings...) {
 		group.Go(func() error {
-			return reconcileBinding(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding}, reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()})
+			return reconcileBinding(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding}, stored.clusterRoleBindings)
 		})
 	}
 	for _, roles := range append(slices.Collect(maps.Values(bootstrappolicy.NamespaceRoles())), ours.roles) {
 		for _, role := range roles {
-			group.Go(func() error {
-				return reconcileRole(reconciliation.RoleRuleOwner{Role: &role}, reconciliation.RoleModifier{Client: client.RbacV1(), NamespaceClient: client.CoreV1().Namespaces()})
-			})
+			group.Go(func() error { return reconcileRole(reconciliation.RoleRuleOwner{Role: &role}, stored.roles) })
 		}
 	}
 	for _, bindings := range append(slices.Collect(maps.Values(bootstrappolicy.NamespaceRoleBindings())), ours.roleBindings) {
 		for _, binding := range bindings {
 			group.Go(func() error {
-				return reconcileBinding(reconciliation.RoleBindingAdapter{RoleBinding: &binding}, reconciliation.RoleBindingClientAdapter{Client: client.RbacV1(), NamespaceClient: client.CoreV1().Namespaces()})
+				return reconcileBinding(reconciliation.RoleBindingAdapter{RoleBinding: &binding}, stored.roleBindings)
 			})
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,6 +48,9 @@ var permanent = map[string]ocmv1beta2.ManagedClusterSelector{
 	ocmv1.DefaultClusterSet: {SelectorType: ocmv1beta2.ExclusiveClusterSetLabel},
 	ocmv1.GlobalClusterSet:  {SelectorType: ocmv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}},
 }
+
+// setOwner is the field manager of the sets that always exist.
+const setOwner = "muster"
 
 // allSets leads from a cluster to all sets: it may leave one and come to another.
 func (r *SetReconciler) allSets(ctx context.Context, _ client.Object) []reconcile.Request {
@@ -89,15 +94,22 @@ func (r *SetReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ct
 	return ctrl.Result{}, r.said(kube.PatchStatus(ctx, r.hub, stored, set), "update status of", set.Name)
 }
 
-// create makes a set that always exists.
+// create makes a set that always exists. It does so by apply: an API server lets
+// the first POST of a kind that is younger than two seconds wait for two more.
 func (r *SetReconciler) create(ctx context.Context, name string) error {
 	selector, ok := permanent[name]
 	if !ok {
 		return nil
 	}
-	set := &ocmv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	set.Spec.ClusterSelector = selector
-	if err := r.hub.Create(ctx, set); err != nil && !apierrors.IsAlreadyExists(err) {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&ocmv1beta2.ManagedClusterSetSpec{ClusterSelector: selector})
+	if err != nil {
+		return fmt.Errorf("encode cluster set %s: %w", name, err)
+	}
+	set := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	set.SetGroupVersionKind(ocmv1beta2.GroupVersion.WithKind("ManagedClusterSet"))
+	set.SetName(name)
+	err = r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(set), client.FieldOwner(setOwner))
+	if err != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("create cluster set %s: %w", name, err)
 	}
 	return nil
