@@ -35,7 +35,7 @@ func (l *lessons) Start(ctx context.Context) error {
 	}
 	var synced []toolscache.InformerSynced
 	for _, kind := range []client.Object{&configv1alpha1.ResourceInterpreterCustomization{}, &configv1alpha1.ResourceInterpreterWebhookConfiguration{}} {
-		informer, err := l.cache.GetInformer(ctx, kind)
+		informer, err := l.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil && ctx.Err() != nil {
 			return nil // stopped before it began
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -155,12 +156,39 @@ func (l *Link) Ready() error {
 	return nil
 }
 
+// prepare fills what sessions are served from, all at once.
 func (l *Link) prepare(ctx context.Context) error {
-	works, err := l.options.Store.GetInformer(ctx, &workv1alpha1.Work{})
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error { return l.followWorks(inner) })
+	group.Go(func() error { return l.follow(ctx) }) // it goes on to be told of changes
+	group.Go(func() error { return l.followManifestWorks(inner) })
+	epoch := l.options.Epoch
+	if epoch == "" {
+		group.Go(func() error {
+			home := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+			if err := l.options.Client.Get(inner, client.ObjectKey{Name: metav1.NamespaceSystem}, home); err != nil {
+				return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+			}
+			epoch = string(home.UID)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running, l.epoch = ctx, epoch
+	return nil
+}
+
+// followWorks hears of Works and Clusters.
+func (l *Link) followWorks(ctx context.Context) error {
+	works, err := l.options.Store.GetInformer(ctx, &workv1alpha1.Work{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch works: %w", err)
 	}
-	clusters, err := l.options.Store.GetInformer(ctx, &clusterv1alpha1.Cluster{})
+	clusters, err := l.options.Store.GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
@@ -178,23 +206,6 @@ func (l *Link) prepare(ctx context.Context) error {
 	if !toolscache.WaitForCacheSync(ctx.Done(), followed.HasSynced) {
 		return ctx.Err()
 	}
-	if err := l.follow(ctx); err != nil {
-		return err
-	}
-	if err := l.followManifestWorks(ctx); err != nil {
-		return err
-	}
-	epoch := l.options.Epoch
-	if epoch == "" {
-		home := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
-		if err := l.options.Client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, home); err != nil {
-			return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
-		}
-		epoch = string(home.UID)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running, l.epoch = ctx, epoch
 	return nil
 }
 

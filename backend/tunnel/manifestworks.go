@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/agentapi"
@@ -33,11 +34,11 @@ func (l *Link) followManifestWorks(ctx context.Context) error {
 	if !l.options.ManifestWorks {
 		return nil
 	}
-	informer, err := l.options.Store.GetInformer(ctx, &ocmworkv1.ManifestWork{})
+	informer, err := l.options.Store.GetInformer(ctx, &ocmworkv1.ManifestWork{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch manifest works: %w", err)
 	}
-	managed, err := l.options.Store.GetInformer(ctx, &ocmv1.ManagedCluster{})
+	managed, err := l.options.Store.GetInformer(ctx, &ocmv1.ManagedCluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch managed clusters: %w", err)
 	}
