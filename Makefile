@@ -131,11 +131,11 @@ test-faults: build kube ## Run the tests that kill and cut things, three times, 
 .PHONY: test-clusters
 test-clusters: setup build kube image ## Run the tests that need clusters with kubelets (root)
 	@go test -count=1 -timeout 20m ./e2e/cluster
-	@MUSTER_OPERATORS=1 go test -count=1 -timeout 30m -run 'RealClusters' ./e2e
+	@MUSTER_OPERATORS=all go test -count=1 -timeout 40m -run 'RealClusters' ./e2e
 
 .PHONY: bench
 bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted)
-	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember
+	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember ./e2e/load/simklusterlet
 	@go test -count=1 -run '^$$' -bench 'Decide|Preview' ./backend/scheduling ./backend/workload/preview
 	@go test -count=1 -timeout 120m -run '^$$' -bench . -benchtime 1x ./e2e
 

@@ -2,6 +2,8 @@
 //
 //   - simagent plays 1 to 10,000 muster-agents over the true link
 //   - fakemember plays the API servers of as many push members
+//   - simklusterlet plays members of Open Cluster Management, registered by the
+//     product's own registration agent
 //
 // Benchmarks start and ask them with package loadtest; they can be run by hand as
 // well. They print one JSON line on standard output once everything stands, one on

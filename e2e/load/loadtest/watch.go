@@ -19,10 +19,15 @@ type Event struct {
 			Namespace       string            `json:"namespace"`
 			Name            string            `json:"name"`
 			ResourceVersion string            `json:"resourceVersion"`
+			Labels          map[string]string `json:"labels"`
 			Annotations     map[string]string `json:"annotations"`
 		} `json:"metadata"`
+		Spec struct {
+			HubAcceptsClient bool `json:"hubAcceptsClient"`
+		} `json:"spec"`
 		Status struct {
-			Conditions []struct {
+			Certificate string `json:"certificate"`
+			Conditions  []struct {
 				Type   string `json:"type"`
 				Status string `json:"status"`
 			} `json:"conditions"`
