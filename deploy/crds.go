@@ -11,9 +11,9 @@ import (
 //go:embed crds/*.yaml crds/ocm-hub crds/ocm-member crds/ocm-operator
 var crds embed.FS
 
-// CRDs returns what a hub installs where it serves both dialects: KarmadaCRDs and HubCRDs. All definitions are generated from
-// backend/apis, one file each.
-func CRDs() fs.FS { return layers{KarmadaCRDs(), HubCRDs()} }
+// CRDs returns what a hub installs where it serves both dialects: KarmadaCRDs, HubCRDs and ClusterManager, by which clients tell a hub and
+// learn of its state. All definitions are generated from backend/apis, one file each.
+func CRDs() fs.FS { return layers{KarmadaCRDs(), HubCRDs(), only{OperatorCRDs(), clusterManagerCRD}} }
 
 // KarmadaCRDs returns the definitions of the Karmada groups that the hub does not serve with its own code.
 func KarmadaCRDs() fs.FS { return topLevel{sub(crds, "crds")} }
@@ -27,6 +27,28 @@ func MemberCRDs() fs.FS { return sub(crds, "crds/ocm-member") }
 
 // OperatorCRDs returns the definitions of what the operator is told to install: ClusterManager and Klusterlet.
 func OperatorCRDs() fs.FS { return sub(crds, "crds/ocm-operator") }
+
+const clusterManagerCRD = "operator.open-cluster-management.io_clustermanagers.yaml"
+
+// only shows one file of a directory.
+type only struct {
+	fs.FS
+	name string
+}
+
+// Open opens that file, or the directory.
+func (o only) Open(name string) (fs.File, error) {
+	if name != o.name && name != "." {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return o.FS.Open(name)
+}
+
+// ReadDir lists that file.
+func (o only) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(o.FS, name)
+	return slices.DeleteFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() != o.name }), err
+}
 
 // topLevel shows the files of a directory and none of its folders.
 type topLevel struct{ fs.FS }

@@ -19,6 +19,7 @@ import (
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/managedcluster"
 	"muster.dev/muster/backend/manifestwork"
+	"muster.dev/muster/backend/operator/clustermanager"
 	"muster.dev/muster/backend/placement"
 	"muster.dev/muster/backend/relay"
 	"muster.dev/muster/backend/waiting"
@@ -66,8 +67,11 @@ func (a *App) newManaged(manager ctrl.Manager, clients func(access.Actor) (clien
 		return nil, err
 	}
 	deps := consent.Deps{Rules: book, Audit: a.audit}
-	if a.external == nil { // watches of an existing API are its own
+	if a.external == nil { // watches of an existing API are its own, and an operator describes its hub
 		deps.Watches = a.confinement.watches
+		if err := clustermanager.SetupOwn(manager, a.config.Version); err != nil {
+			return nil, err
+		}
 	}
 	if err := consent.SetupWithManager(manager, deps); err != nil {
 		return nil, fmt.Errorf("set up consent: %w", err)

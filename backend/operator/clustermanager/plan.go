@@ -56,7 +56,7 @@ type plan struct {
 
 const hubAccount = "registration-controller-sa"
 
-func (p plan) hubDeployment() string { return p.name + "-registration-controller" }
+func (p plan) hubDeployment() string { return p.name + registrationPart }
 func (p plan) webhooks() []webhook   { return []webhook{p.registration, p.work} }
 func (p plan) labels() map[string]string {
 	return map[string]string{ocmoperatorv1.CreatedByClusterManagerLabel: p.name}

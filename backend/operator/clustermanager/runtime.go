@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ocmoperatorv1 "muster.dev/muster/backend/apis/ocm/operator/v1"
@@ -78,7 +79,10 @@ func (r *Reconciler) applyDeployments(ctx context.Context, s *scope) error {
 	if err != nil {
 		return s.fail(reasonRuntimeFailed, err)
 	}
-	wanted, applier := map[string]bool{}, component.NewApplier(r.client, nil)
+	wanted, applier := map[string]bool{}, component.NewApplier(r.client, s.plan.labels())
+	if err := applier.Apply(ctx, append(s.plan.partNotes(), s.plan.dashboard())...); err != nil {
+		return s.fail(reasonRuntimeFailed, err)
+	}
 	for _, d := range s.plan.deployments(stored, replicas, r.settings.AgentImage) {
 		if err := applier.Apply(ctx, d); err != nil {
 			return s.fail(reasonRuntimeFailed, err)
@@ -124,6 +128,18 @@ func (p plan) deployments(stored storage, replicas int32, agentImage string) []*
 		deployments = append(deployments, d.Deployment())
 	}
 	return deployments
+}
+
+// dashboard leads browsers to the hub's pods. A browser stays with one of them: its WebSocket has to reach the replica that gave it its ticket.
+func (p plan) dashboard() client.Object {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name + "-dashboard"},
+		Spec: corev1.ServiceSpec{
+			Selector:        map[string]string{"app": hubApp},
+			Ports:           []corev1.ServicePort{{Name: "https", Port: dashboardPort, TargetPort: intstr.FromString("dashboard"), Protocol: corev1.ProtocolTCP}},
+			SessionAffinity: corev1.ServiceAffinityClientIP,
+		},
+	}
 }
 
 // workload is what the components have in common.
