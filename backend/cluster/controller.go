@@ -188,7 +188,7 @@ func (r *Reconciler) ensureTaints(_ context.Context, s *scope) (ctrl.Result, err
 	wanted := readinessTaints(s.stored.Spec.Taints, ready, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	if !equality.Semantic.DeepEqual(wanted, s.stored.Spec.Taints) {
 		s.cluster.Spec.Taints = wanted
-		r.events.Eventf(s.stored, nil, corev1.EventTypeNormal, EventTaintCluster, "Taint", "the taints follow the cluster's readiness")
+		kube.NewAnnouncer(r.events).Routine(s.stored, nil, EventTaintCluster, "Taint", "the taints follow the cluster's readiness")
 	}
 	return ctrl.Result{}, nil
 }
@@ -236,7 +236,7 @@ func (r *Reconciler) ensureSpace(ctx context.Context, s *scope) (ctrl.Result, er
 			r.events.Eventf(s.stored, nil, corev1.EventTypeWarning, EventCreateExecutionSpaceFailed, "Create", "the execution namespace could not be made")
 			return ctrl.Result{}, err
 		}
-		r.events.Eventf(s.stored, nil, corev1.EventTypeNormal, EventCreateExecutionSpace, "Create", "the execution namespace was made")
+		kube.NewAnnouncer(r.events).Routine(s.stored, nil, EventCreateExecutionSpace, "Create", "the execution namespace was made")
 		return ctrl.Result{}, nil // its event leads on
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("read namespace of cluster %s: %w", name, err)

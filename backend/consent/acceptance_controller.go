@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +40,7 @@ const replacedRecheck = 20 * time.Millisecond
 // sections 2.4 and 2.8).
 //
 //	never accepted ──► untouched
-//	accepted       ──► namespace ──► finalizer ──► roles ──► condition True
+//	accepted       ──► namespace, finalizer, role ──► bindings ──► condition True
 //	denied         ──► roles shrink ──► works gone? ──► work RoleBinding let go ──► condition False
 //	being deleted  ──► roles gone ──► works gone? ──► work RoleBinding let go ──► finalizer off
 //
@@ -115,14 +116,21 @@ func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 	return ctrl.Result{}, err
 }
 
-// accept prepares the hub for a cluster's agents.
+// accept prepares the hub for a cluster's agents, side by side as far as one thing
+// does not need the other. A cluster that goes before its finalizer is on loses its
+// roles all the same; see forget.
 func (r *AcceptanceReconciler) accept(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
-	err := r.ensureSpace(ctx, cluster.Name)
+	var group errgroup.Group
+	name := cluster.Name
+	group.Go(func() error { return r.ensureSpace(ctx, name) })
+	group.Go(func() error { return r.ensure(ctx, clusterRole(name, acceptedRules(name))) })
+	held := r.putFinalizer(ctx, cluster)
+	err := group.Wait()
+	if held != nil {
+		return held
+	}
 	if err == nil {
-		if err := r.putFinalizer(ctx, cluster); err != nil {
-			return err
-		}
-		err = r.grant(ctx, cluster.Name)
+		err = r.bind(ctx, name)
 	}
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, errReplaced):
@@ -201,26 +209,36 @@ func (r *AcceptanceReconciler) forget(ctx context.Context, cluster string) error
 	return err
 }
 
-// acceptByRule accepts a cluster if a rule says so, once.
-func (r *AcceptanceReconciler) acceptByRule(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+// acceptByRule accepts a cluster if a rule says so, once, and goes on to what that
+// means. It looks at the cluster as it is by then: others write to one that is new,
+// and a decision is recorded once, not once a try.
+func (r *AcceptanceReconciler) acceptByRule(ctx context.Context, known *ocmv1.ManagedCluster) error {
 	if r.rules == nil {
 		return nil
 	}
-	rule, ok := r.rules.Accepts(cluster, cluster.Annotations[AnnotationCreator])
+	rule, ok := r.rules.Accepts(known, known.Annotations[AnnotationCreator])
 	if !ok {
 		return nil
 	}
-	action := audit.Action{Verb: "accept", Kind: "ManagedCluster", Name: cluster.Name, Detail: map[string]string{"rule": rule}}
+	cluster := new(ocmv1.ManagedCluster)
+	action := audit.Action{Verb: "accept", Kind: "ManagedCluster", Name: known.Name, Detail: map[string]string{"rule": rule}}
 	err := byHub(ctx, r.audit, action, func(ctx context.Context) error {
-		accepted := cluster.DeepCopy()
-		acceptItself(accepted, rule, r.now())
-		return kube.Patch(ctx, r.hub, cluster, accepted)
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(known), cluster); err != nil {
+			return err
+		}
+		if cluster.UID != known.UID || cluster.DeletionTimestamp != nil || !mayAcceptItself(cluster) {
+			return apierrors.NewConflict(clusterResource, known.Name, errors.New("somebody else has decided about it"))
+		}
+		before := cluster.DeepCopy()
+		acceptItself(cluster, rule, r.now())
+		controllerutil.AddFinalizer(cluster, ocmv1.ManagedClusterFinalizer) // one write instead of two
+		return kube.Patch(ctx, r.hub, before, cluster)
 	})
 	if err != nil {
-		return fmt.Errorf("accept managed cluster %s: %w", cluster.Name, err)
+		return fmt.Errorf("accept managed cluster %s: %w", known.Name, err)
 	}
 	log.FromContext(ctx).Info("managed cluster accepted by rule", "cluster", cluster.Name, "policy", rule)
-	return nil
+	return r.accept(ctx, cluster)
 }
 
 // tell writes the condition of the hub's consent.

@@ -123,12 +123,9 @@ type roles struct {
 	live client.Reader
 }
 
-// grant gives the agents of a cluster their rights. The role comes before its
+// bind gives the agents of a cluster their rights. The role comes before its
 // binding: an API looks up what a hub without all rights binds.
-func (r roles) grant(ctx context.Context, cluster string) error {
-	if err := r.ensure(ctx, clusterRole(cluster, acceptedRules(cluster))); err != nil {
-		return err
-	}
+func (r roles) bind(ctx context.Context, cluster string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, wanted := range []client.Object{clusterRoleBinding(cluster), registrationBinding(cluster), workBinding(cluster)} {
 		group.Go(func() error { return r.ensure(ctx, wanted) })

@@ -70,7 +70,7 @@ func (r *CleanupReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	var err error
 	switch held := controllerutil.ContainsFinalizer(cluster, ocmv1.ResourceCleanupFinalizer); {
 	case cluster.DeletionTimestamp == nil && !held:
-		err = r.hold(ctx, cluster, controllerutil.AddFinalizer)
+		err = r.begin(ctx, cluster)
 	case cluster.DeletionTimestamp != nil && held:
 		err = r.cleanUp(ctx, cluster)
 	}
@@ -80,11 +80,23 @@ func (r *CleanupReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	return ctrl.Result{}, err
 }
 
-func (r *CleanupReconciler) hold(ctx context.Context, cluster *ocmv1.ManagedCluster, change func(client.Object, string) bool) error {
+// begin holds a cluster that is new. The taint of one that was not heard yet goes
+// with that: the TaintReconciler waits until the cluster is held.
+func (r *CleanupReconciler) begin(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
 	before := cluster.DeepCopy()
-	change(cluster, ocmv1.ResourceCleanupFinalizer)
+	controllerutil.AddFinalizer(cluster, ocmv1.ResourceCleanupFinalizer)
+	cluster.Spec.Taints = withSystemTaint(cluster.Spec.Taints, systemTaint(cluster.Status.Conditions))
 	if err := kube.Patch(ctx, r.hub, before, cluster); err != nil {
-		return fmt.Errorf("change finalizers of managed cluster %s: %w", cluster.Name, err)
+		return fmt.Errorf("hold managed cluster %s: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+func (r *CleanupReconciler) letGo(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	before := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(cluster, ocmv1.ResourceCleanupFinalizer)
+	if err := kube.Patch(ctx, r.hub, before, cluster); err != nil {
+		return fmt.Errorf("let managed cluster %s go: %w", cluster.Name, err)
 	}
 	return nil
 }
@@ -106,7 +118,7 @@ func (r *CleanupReconciler) cleanUp(ctx context.Context, cluster *ocmv1.ManagedC
 		return err
 	}
 	log.FromContext(ctx).Info("managed cluster cleaned up", "cluster", cluster.Name)
-	return r.hold(ctx, cluster, controllerutil.RemoveFinalizer)
+	return r.letGo(ctx, cluster)
 }
 
 // remaining reads what is left of a kind from the API itself: what a cache does

@@ -117,6 +117,9 @@ func (r *FleetReconciler) bringCluster(ctx context.Context, known fleetPair) (ct
 			return ctrl.Result{}, nil
 		}
 		mirror = newCluster(known.managed.Name)
+		if ready := readyOf(known.managed, false); ready == nil {
+			mirror.Spec.Taints = append(mirror.Spec.Taints, notReady(r.clock.Now())) // or the Cluster's own controller would have to write it
+		}
 		if err := bringToCluster(mirror, known.managed); err != nil {
 			return ctrl.Result{}, err
 		}

@@ -51,6 +51,12 @@ func newCluster(name string) *clusterv1alpha1.Cluster {
 	}
 }
 
+// notReady is the taint of a Cluster that has not reported yet.
+func notReady(now time.Time) corev1.Taint {
+	added := metav1.NewTime(now).Rfc3339Copy()
+	return corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &added}
+}
+
 // bringToCluster puts into the Cluster of an OCM member what is new of it.
 func bringToCluster(mirror *clusterv1alpha1.Cluster, origin *ocmv1.ManagedCluster) error {
 	now, last := ofManaged(origin), broughtTo(mirror)

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/kube"
@@ -36,6 +37,9 @@ func (r *TaintReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 	cluster := new(ocmv1.ManagedCluster)
 	if err := r.hub.Get(ctx, request.NamespacedName, cluster); err != nil || cluster.DeletionTimestamp != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !controllerutil.ContainsFinalizer(cluster, ocmv1.ResourceCleanupFinalizer) {
+		return ctrl.Result{}, nil // CleanupReconciler writes the first taint, and that comes back as an event
 	}
 	wanted := cluster.DeepCopy()
 	wanted.Spec.Taints = withSystemTaint(cluster.Spec.Taints, systemTaint(cluster.Status.Conditions))
