@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"muster.dev/muster/agent/feed"
 	ocmaddonv1beta1 "muster.dev/muster/backend/apis/ocm/addon/v1beta1"
 )
 
@@ -31,39 +34,101 @@ const (
 var addonVersions = []string{"v1beta1", "v1alpha1"}
 
 // careForAddons tells the hub which of the add-ons it wants in the cluster are
-// alive: whose lease in the member, named like the add-on, is renewed.
+// alive: whose lease in the member, named like the add-on, is renewed. The hub is
+// watched; the leases are looked at now and then, where there are add-ons.
 func (s *service) careForAddons(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-s.accepted:
 	}
+	addons := &addonsSeen{changed: make(chan struct{}, 1), all: map[string]seenAddon{}}
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { s.followAddons(ctx, addons) })
 	tick := time.NewTicker(addonEvery)
 	defer tick.Stop()
-	version := 0
 	for {
-		resource := schema.GroupVersionResource{Group: "addon.open-cluster-management.io", Version: addonVersions[version], Resource: "managedclusteraddons"}
-		within, cancel := context.WithTimeout(ctx, requestTimeout)
-		list, err := s.hub.Resource(resource).Namespace(s.identity.Cluster).List(within, metav1.ListOptions{})
-		if err == nil {
-			for i := range list.Items {
-				if err := s.careForAddon(within, resource, &list.Items[i]); err != nil && ctx.Err() == nil {
-					s.log.Debug("add-on not judged", "cluster", s.identity.Cluster, "name", list.Items[i].GetName(), "error", err)
-				}
+		for name, addon := range addons.now() {
+			within, cancel := context.WithTimeout(ctx, requestTimeout)
+			if err := s.careForAddon(within, addon); err != nil && ctx.Err() == nil {
+				s.log.Debug("add-on not judged", "cluster", s.identity.Cluster, "name", name, "error", err)
 			}
-		} else if absent(err) {
-			version = (version + 1) % len(addonVersions)
+			cancel()
 		}
-		cancel()
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-addons.changed:
 		case <-tick.C:
 		}
 	}
 }
 
-func (s *service) careForAddon(ctx context.Context, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
+// seenAddon is an add-on as the hub has it, and what it is served as.
+type seenAddon struct {
+	resource schema.GroupVersionResource
+	object   *unstructured.Unstructured
+}
+
+// addonsSeen are the add-ons of the cluster.
+type addonsSeen struct {
+	changed chan struct{}
+
+	mu  sync.Mutex
+	all map[string]seenAddon
+}
+
+func (a *addonsSeen) now() map[string]seenAddon {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.all)
+}
+
+func (a *addonsSeen) change(f func(map[string]seenAddon)) {
+	a.mu.Lock()
+	f(a.all)
+	a.mu.Unlock()
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// followAddons watches the add-ons of the cluster, in the version that the hub has.
+func (s *service) followAddons(ctx context.Context, addons *addonsSeen) {
+	for version := 0; ctx.Err() == nil; version = (version + 1) % len(addonVersions) {
+		resource := schema.GroupVersionResource{Group: "addon.open-cluster-management.io", Version: addonVersions[version], Resource: "managedclusteraddons"}
+		within, stop := context.WithCancel(ctx)
+		feed.Run(within, s.hub.Resource(resource).Namespace(s.identity.Cluster), feed.Funcs{
+			OnIs: func(o *unstructured.Unstructured) {
+				addons.change(func(all map[string]seenAddon) { all[o.GetName()] = seenAddon{resource, o} })
+			},
+			OnGone: func(o *unstructured.Unstructured) {
+				addons.change(func(all map[string]seenAddon) { delete(all, o.GetName()) })
+			},
+			OnAll: func(objects []*unstructured.Unstructured) {
+				addons.change(func(all map[string]seenAddon) {
+					clear(all)
+					for _, o := range objects {
+						all[o.GetName()] = seenAddon{resource, o}
+					}
+				})
+			},
+		}, feed.Options{Slowest: addonEvery, Failed: func(err error) {
+			if absent(err) {
+				stop() // perhaps it has the other version
+			}
+		}})
+		stop()
+		if version == len(addonVersions)-1 {
+			wait(ctx, addonEvery)
+		}
+	}
+}
+
+func (s *service) careForAddon(ctx context.Context, seen seenAddon) error {
+	resource, o := seen.resource, seen.object
 	addon := &ocmaddonv1beta1.ManagedClusterAddOn{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, addon); err != nil {
 		return err

@@ -174,7 +174,8 @@ func (a *Agent) once(ctx context.Context) error {
 	phase, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go a.follow(phase, source, bootstrap, end)
-	if why := a.unusable(identity, bootstrap, time.Now()); why != "" {
+	why := a.unusable(identity, bootstrap, time.Now())
+	if why != "" {
 		if bootstrap == nil {
 			a.health.set(false, "no bootstrap kubeconfig")
 			return fmt.Errorf("read %s: %w", source, err)
@@ -185,7 +186,7 @@ func (a *Agent) once(ctx context.Context) error {
 		}
 	}
 	a.health.set(true, "")
-	return cause(phase, a.serve(phase, identity, bootstrap))
+	return cause(phase, a.serve(phase, identity, bootstrap, why != ""))
 }
 
 // cause prefers the reason for which a phase was ended to what that led to.

@@ -102,17 +102,24 @@ func (a *Agent) announce(ctx context.Context, clusters dynamic.ResourceInterface
 	}
 }
 
+// announceOnce makes the ManagedCluster: most are new. One that is there, or that
+// whoever introduces the cluster may not make, is looked at.
 func (a *Agent) announceOnce(ctx context.Context, clusters dynamic.ResourceInterface) error {
+	fresh, err := untyped(a.announcement())
+	if err != nil {
+		return err
+	}
+	_, refusal := clusters.Create(ctx, fresh, metav1.CreateOptions{})
+	if refusal == nil {
+		return nil
+	}
+	refusal = fmt.Errorf("create managed cluster %s: %w", a.cluster, refusal)
+	if !apierrors.IsAlreadyExists(refusal) && !apierrors.IsForbidden(refusal) {
+		return refusal
+	}
 	found, err := clusters.Get(ctx, a.cluster, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		fresh, err := untyped(a.announcement())
-		if err != nil {
-			return err
-		}
-		if _, err = clusters.Create(ctx, fresh, metav1.CreateOptions{}); err == nil || apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return fmt.Errorf("create managed cluster %s: %w", a.cluster, err)
+		return refusal
 	}
 	if err != nil {
 		return fmt.Errorf("get managed cluster %s: %w", a.cluster, err)

@@ -73,18 +73,26 @@ func minTime(a, b time.Time) time.Time {
 	return a
 }
 
+// renewOnce renews the lease as it was left the last time. Somebody else's write
+// makes that a conflict, and the next try reads it.
 func (s *service) renewOnce(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	leases := s.typed.CoordinationV1().Leases(s.identity.Cluster)
-	lease, err := leases.Get(within, ocmv1.LeaseName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return errNoLease
+	lease, err := s.lease, error(nil)
+	if lease == nil {
+		lease, err = leases.Get(within, ocmv1.LeaseName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return errNoLease
+		}
 	}
+	s.lease = nil
 	if err == nil {
 		now := metav1.NowMicro()
 		lease.Spec.RenewTime = &now
-		_, err = leases.Update(within, lease, metav1.UpdateOptions{})
+		if lease, err = leases.Update(within, lease, metav1.UpdateOptions{}); err == nil {
+			s.lease = lease
+		}
 	}
 	s.heardOf(err)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -30,6 +31,9 @@ import (
 // mostRequests is how many requests of a cluster may wait for approval before the
 // agent makes no more (contract 2.3 b).
 const mostRequests = 10
+
+// lookAnyhow is how often a request is looked at although it is watched.
+const lookAnyhow = 30 * time.Second
 
 // errTooMany says that too many requests wait at the hub.
 var errTooMany = errors.New("ten certificate requests of this cluster wait at the hub: approve, deny or delete them")
@@ -67,11 +71,11 @@ func (r *request) get(ctx context.Context) (granted, error) {
 		return granted{}, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	watched := make(chan seenRequest, 64)
+	a := &asking{request: r, typed: typed, key: key, body: body, watched: make(chan seenRequest, 64)}
 	done := make(chan struct{})
-	go func() { defer close(done); r.watch(ctx, untyped, watched) }()
+	go func() { defer close(done); a.watch(ctx, untyped) }()
 	defer func() { stop(); <-done }()
-	certPEM, err := (&asking{request: r, typed: typed, key: key, body: body, watched: watched}).run(ctx)
+	certPEM, err := a.run(ctx)
 	return granted{certPEM, keyPEM}, err
 }
 
@@ -81,7 +85,7 @@ type seenRequest struct {
 	request *certificatesv1.CertificateSigningRequest
 }
 
-func (r *request) watch(ctx context.Context, client dynamic.Interface, seen chan<- seenRequest) {
+func (a *asking) watch(ctx context.Context, client dynamic.Interface) {
 	tell := func(o *unstructured.Unstructured, there bool) {
 		s := seenRequest{name: o.GetName()}
 		if there {
@@ -91,7 +95,7 @@ func (r *request) watch(ctx context.Context, client dynamic.Interface, seen chan
 			}
 		}
 		select {
-		case seen <- s:
+		case a.watched <- s:
 		case <-ctx.Done():
 		}
 	}
@@ -99,7 +103,13 @@ func (r *request) watch(ctx context.Context, client dynamic.Interface, seen chan
 	feed.Run(ctx, api, feed.Funcs{
 		OnIs:   func(o *unstructured.Unstructured) { tell(o, true) },
 		OnGone: func(o *unstructured.Unstructured) { tell(o, false) },
-	}, feed.Options{LabelSelector: ocmv1.ClusterNameLabel + "=" + r.cluster})
+		OnAll: func(all []*unstructured.Unstructured) {
+			a.blind.Store(false)
+			for _, o := range all {
+				tell(o, true)
+			}
+		},
+	}, feed.Options{LabelSelector: ocmv1.ClusterNameLabel + "=" + a.cluster, Failed: func(error) { a.blind.Store(true) }})
 }
 
 // asking is one certificate being asked for.
@@ -108,7 +118,8 @@ type asking struct {
 	typed   kubernetes.Interface
 	key     *ecdsa.PrivateKey
 	body    []byte
-	watched <-chan seenRequest
+	watched chan seenRequest
+	blind   atomic.Bool // watching fails
 
 	name   string // of the request, "" before it is made
 	denied bool
@@ -117,6 +128,7 @@ type asking struct {
 func (a *asking) run(ctx context.Context) ([]byte, error) {
 	// Where watching is refused, looking now and then does, too.
 	look := time.NewTicker(2 * time.Second)
+	looked := time.Now()
 	defer look.Stop()
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -145,9 +157,10 @@ func (a *asking) run(ctx context.Context) ([]byte, error) {
 				return certificate, nil
 			}
 		case <-look.C:
-			if a.name == "" {
+			if a.name == "" || !a.blind.Load() && time.Since(looked) < lookAnyhow {
 				continue
 			}
+			looked = time.Now()
 			current, err := a.typed.CertificatesV1().CertificateSigningRequests().Get(ctx, a.name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):

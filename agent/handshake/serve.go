@@ -11,6 +11,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,7 @@ type service struct {
 	agent     *Agent
 	identity  *Identity
 	bootstrap *Bootstrap // nil if there is none
+	fresh     bool       // the identity is new: the hub may well not accept it yet
 	log       *slog.Logger
 	config    *rest.Config
 	hub       dynamic.Interface
@@ -48,6 +50,7 @@ type service struct {
 	dirty    chan struct{}
 	accepted chan struct{} // closed once the hub accepts
 	once     sync.Once
+	lease    *coordinationv1.Lease // as renew has left it; nil if it has to be read
 
 	mu       sync.Mutex
 	cluster  *ocmv1.ManagedCluster // as last seen; nil before, or if it is gone
@@ -57,8 +60,8 @@ type service struct {
 
 // serve does for a hub what an accepted cluster's agent does, until ctx ends or
 // the identity does not serve any more.
-func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap) error {
-	s := &service{o: &a.o, agent: a, identity: identity, bootstrap: b, log: a.log, config: a.limit(identity.Config()), member: a.member,
+func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fresh bool) error {
+	s := &service{o: &a.o, agent: a, identity: identity, bootstrap: b, fresh: fresh, log: a.log, config: a.limit(identity.Config()), member: a.member,
 		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), rotation: a.rotation, heard: time.Now()}
 	var err error
 	if s.hub, err = dynamic.NewForConfig(s.config); err != nil {
@@ -141,71 +144,6 @@ func (s *service) attend(ctx context.Context) error {
 		return nil
 	}
 	return errRefused
-}
-
-// awaitAccess tries to read the own ManagedCluster until the hub allows it. The
-// bootstrap identity, as long as it is good, sees the moment of acceptance.
-func (s *service) awaitAccess(ctx context.Context, api dynamic.ResourceInterface) error {
-	hint := make(chan struct{}, 1)
-	var hinting sync.Once
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	pause := 50 * time.Millisecond
-	slowest := 500 * time.Millisecond
-	began := time.Now()
-	for {
-		within, cancel := context.WithTimeout(ctx, requestTimeout)
-		found, err := api.Get(within, s.identity.Cluster, metav1.GetOptions{})
-		cancel()
-		if err == nil {
-			s.saw(found)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if s.refused(err) {
-			return errRefused
-		}
-		hinting.Do(func() {
-			s.log.Info("waiting for the hub to accept the cluster", "cluster", s.identity.Cluster, "error", err)
-			s.hint(watching, hint)
-		})
-		if time.Since(began) > time.Minute {
-			slowest = 2 * time.Second
-		}
-		if time.Since(began) > time.Hour {
-			slowest = 10 * time.Second
-		}
-		timer := time.NewTimer(pause)
-		pause = min(pause*8/5, slowest)
-		select {
-		case <-ctx.Done():
-		case <-hint:
-			pause = 5 * time.Millisecond // the rights follow in a moment
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// hint tells of changes of the ManagedCluster as the bootstrap identity sees them.
-func (s *service) hint(ctx context.Context, hint chan<- struct{}) {
-	if s.bootstrap == nil {
-		return
-	}
-	client, err := dynamic.NewForConfig(s.agent.limit(s.bootstrap.Config))
-	if err != nil {
-		return
-	}
-	tell := func(*unstructured.Unstructured) {
-		select {
-		case hint <- struct{}{}:
-		default:
-		}
-	}
-	go feed.Run(ctx, client.Resource(managedClusters), feed.Funcs{OnIs: tell},
-		feed.Options{FieldSelector: "metadata.name=" + s.identity.Cluster, Slowest: time.Minute})
 }
 
 // refused notes what the hub answered. It says whether the hub has refused the
