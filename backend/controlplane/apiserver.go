@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -43,6 +41,7 @@ type apiServer struct {
 	options Options
 	pki     *PKI
 	storage *storage
+	backend *registry.Backend
 	ln      net.Listener
 	ready   func() error
 }
@@ -118,11 +117,13 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	if err != nil {
 		return nil, fmt.Errorf("build custom resource config: %w", err)
 	}
-	extensions.ExtraConfig.CRDRESTOptionsGetter = uncached{extensions.ExtraConfig.CRDRESTOptionsGetter}
+	extensions.GenericConfig.RESTOptionsGetter = s.backend.Cached(extensions.GenericConfig.RESTOptionsGetter)
+	extensions.ExtraConfig.CRDRESTOptionsGetter = s.backend.Uncached(extensions.ExtraConfig.CRDRESTOptionsGetter)
 	aggregation, err := controlplaneapiserver.CreateAggregatorConfig(*kubePlane.Generic, completed.CompletedOptions, kubePlane.VersionedInformers, resolver, kubePlane.ProxyTransport, kubePlane.PeerProxy, initializers)
 	if err != nil {
 		return nil, fmt.Errorf("build aggregator config: %w", err)
 	}
+	aggregation.GenericConfig.RESTOptionsGetter = s.backend.Cached(aggregation.GenericConfig.RESTOptionsGetter)
 	kubeConfig, extensionsConfig, aggregatorConfig := kube.Complete(), extensions.Complete(), aggregation.Complete()
 	notFound := notfoundhandler.New(kubeConfig.ControlPlane.Generic.Serializer, filters.NoMuxAndDiscoveryIncompleteKey)
 	extensionsServer, err := extensionsConfig.New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
@@ -148,19 +149,6 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	return aggregator, nil
 }
 
-// uncached serves custom resources straight from storage, without the API server's
-// watch cache: a cache that has just been made refuses watches and asks for
-// patience, at least a second, which each kind's first informer would pay, and it
-// holds every object once more beside the controllers' own caches.
-type uncached struct{ generic.RESTOptionsGetter }
-
-// GetRESTOptions implements generic.RESTOptionsGetter.
-func (u uncached) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := u.RESTOptionsGetter.GetRESTOptions(resource, example)
-	options.Decorator = generic.UndecoratedStorage
-	return options, err
-}
-
 // replacedHooks are what the API server would do at its start and this one does
 // not: roles and priority classes come from bootstrapRBAC; old kinds of tokens, the
 // settings of priority and fairness, which is off, and the leases of other API
@@ -173,6 +161,7 @@ var replacedHooks = []string{
 // extend hangs what the domains brought into the config that all servers of
 // the chain share.
 func (s *apiServer) extend(config *genericapiserver.Config) {
+	config.RESTOptionsGetter = s.backend.Cached(config.RESTOptionsGetter)
 	config.AuditBackend, config.AuditPolicyRuleEvaluator = s.options.Audit, s.options.AuditPolicy
 	config.Authorization.Authorizer = union.New(append(s.options.Authorizers, config.Authorization.Authorizer)...)
 	longRunning := config.LongRunningFunc
@@ -192,7 +181,7 @@ func (s *apiServer) extend(config *genericapiserver.Config) {
 }
 
 func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, completed options.CompletedOptions, config *genericapiserver.Config) error {
-	getter, err := registry.NewRESTOptionsGetter(*completed.Etcd, v3client.New(s.storage.server.Server), config.StorageObjectCountTracker)
+	getter, err := registry.NewRESTOptionsGetter(*completed.Etcd, s.backend, config.StorageObjectCountTracker)
 	if err != nil {
 		return fmt.Errorf("build storage of our groups: %w", err)
 	}

@@ -10,12 +10,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"muster.dev/muster/backend/controlplane/registry"
 )
 
 const (
+	// compaction is for how long at least storage keeps what was; watches may begin
+	// that far back.
+	compaction = 5 * time.Minute
 	readyPoll  = 10 * time.Millisecond
 	readyLimit = 2 * time.Minute
 )
@@ -103,7 +109,9 @@ func (e *Embedded) Start(ctx context.Context) error {
 		return errors.Join(err, e.ln.Close())
 	}
 	defer store.close()
-	server := &apiServer{options: e.options, pki: e.pki, storage: store, ln: e.ln, ready: e.Ready}
+	backend := registry.NewBackend(v3client.New(store.server.Server), compaction)
+	defer backend.Stop()
+	server := &apiServer{options: e.options, pki: e.pki, storage: store, backend: backend, ln: e.ln, ready: e.Ready}
 	aggregator, err := server.build(ctx)
 	if err != nil {
 		return err

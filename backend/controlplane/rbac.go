@@ -24,8 +24,8 @@ const parallelWrites = 8
 
 // bootstrapRBAC writes Kubernetes' own roles and the hub's. It replaces the
 // API server's hook, which polls, asks for each role by name and takes a second
-// longer. The roles of Kubernetes' controllers are left out: those that run here
-// act as the hub itself.
+// longer. Those of Kubernetes' controllers show in what members let the proxy's
+// account impersonate (contract karmada.md section 12.4).
 func bootstrapRBAC(hook genericapiserver.PostStartHookContext) error {
 	config := rest.CopyConfig(hook.LoopbackClientConfig)
 	config.QPS = -1
@@ -40,12 +40,12 @@ func bootstrapRBAC(hook genericapiserver.PostStartHookContext) error {
 	ours := hubPolicy()
 	group, ctx := errgroup.WithContext(hook)
 	group.SetLimit(parallelWrites)
-	for _, role := range append(bootstrappolicy.ClusterRoles(), ours.clusterRoles...) {
+	for _, role := range append(append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...), ours.clusterRoles...) {
 		group.Go(func() error {
 			return reconcileRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: &role}, stored.clusterRoles)
 		})
 	}
-	for _, binding := range append(bootstrappolicy.ClusterRoleBindings(), ours.clusterRoleBindings...) {
+	for _, binding := range append(append(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()...), ours.clusterRoleBindings...) {
 		group.Go(func() error {
 			return reconcileBinding(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding}, stored.clusterRoleBindings)
 		})
