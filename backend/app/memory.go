@@ -30,6 +30,7 @@ func keepSmall(ctx context.Context, serving <-chan struct{}) error {
 	select {
 	case <-time.After(settled):
 		debug.FreeOSMemory()
+		dropCode()
 	case <-ctx.Done():
 	}
 	return nil

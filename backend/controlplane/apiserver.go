@@ -44,6 +44,7 @@ type apiServer struct {
 	backend *registry.Backend
 	ln      net.Listener
 	ready   func() error
+	openAPI *openapicommon.OpenAPIV3Config
 }
 
 // flags are kube-apiserver's own, chosen by measurement (ARCHITECTURE.md): no
@@ -107,6 +108,7 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		return nil, fmt.Errorf("build generic config: %w", err)
 	}
 	s.extend(config) // before the config is copied
+	s.openAPI = config.OpenAPIV3Config
 	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(completed, config, informers, storageFactory)
 	if err != nil {
 		return nil, fmt.Errorf("build api server config: %w", err)
@@ -232,12 +234,13 @@ func priorities() map[schema.GroupVersion]controlplaneapiserver.APIServicePriori
 const watchersLeave = 2 * time.Second
 
 // run serves until ctx ends.
-func run(ctx context.Context, aggregator *aggregatorapiserver.APIAggregator) error {
+func (s *apiServer) run(ctx context.Context, aggregator *aggregatorapiserver.APIAggregator) error {
 	aggregator.GenericAPIServer.ShutdownTimeout = watchersLeave
 	prepared, err := aggregator.PrepareRun()
 	if err != nil {
 		return fmt.Errorf("prepare api server: %w", err)
 	}
+	s.openAPI.Definitions = nil // the documents are built; what they were built from is ten megabytes
 	if err := prepared.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run api server: %w", err)
 	}

@@ -118,7 +118,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 	}
 	e.config.Store(aggregator.GenericAPIServer.LoopbackClientConfig)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return run(ctx, aggregator) })
+	group.Go(func() error { return server.run(ctx, aggregator) })
 	group.Go(func() error { return e.populate(ctx) })
 	return group.Wait()
 }

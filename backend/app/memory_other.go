@@ -1,0 +1,6 @@
+//go:build !linux
+
+package app
+
+// dropCode is for Linux only.
+func dropCode() {}
