@@ -391,6 +391,5 @@ func TestOCMStaleRequests(t *testing.T) {
 		return len(names) < 5 && names.Has(newest)
 	})
 	h.accept(t, "east", true)
-	h.approveRequest(t, newest)
-	h.awaitManaged(t, "east", ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
+	h.awaitServed(t, "east")
 }
