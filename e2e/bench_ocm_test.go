@@ -203,6 +203,7 @@ func BenchmarkOCMWork(b *testing.B) {
 		before, cpu, agentCPU := h.awaitQuiet(b), cpuSeconds(b, h.PID()), cpuSeconds(b, agent.PID())
 		asked := h.requests(b)
 		objects.Take()
+		profiled := h.profile(b)
 		ticker := time.NewTicker(200 * time.Millisecond)
 		for i := range works {
 			<-ticker.C
@@ -215,6 +216,7 @@ func BenchmarkOCMWork(b *testing.B) {
 		awaitAll(ctx, b, told, works)
 		during := h.requests(b).Since(asked)
 		after := h.awaitQuiet(b)
+		profiled()
 		reportQuantiles(b, "object", objects.Take())
 		b.ReportMetric(float64(after-before-int64(works))/float64(works), "hub-writes/work")
 		b.ReportMetric(during.Sum()/float64(works), "hub-requests/work-with-create")

@@ -17,7 +17,10 @@ import (
 const (
 	// accessFirst is the first pause between two tries to read the own ManagedCluster,
 	// when the hub has said that it accepts it: the rights follow in a moment.
-	accessFirst = 5 * time.Millisecond
+	accessFirst = 10 * time.Millisecond
+	// accessHint is how long a new identity waits for what the bootstrap identity sees:
+	// most hubs have not accepted the cluster yet.
+	accessHint = 200 * time.Millisecond
 	// accessSlowest is the longest pause while nobody tells when to try.
 	accessSlowest = 500 * time.Millisecond
 	// accessWatched is the pause while the bootstrap identity watches.
@@ -33,8 +36,9 @@ func (s *service) awaitAccess(ctx context.Context, api dynamic.ResourceInterface
 	defer ended.Wait()
 	defer stop()
 	look := &lookout{changed: make(chan struct{}, 1)}
-	if s.fresh {
+	if s.fresh && s.bootstrap != nil {
 		ended.Go(func() { s.lookOut(watching, look) })
+		look.await(ctx, accessHint)
 	}
 	began, pause := time.Now(), accessFirst
 	for first := true; ; first = false {
@@ -53,19 +57,14 @@ func (s *service) awaitAccess(ctx context.Context, api dynamic.ResourceInterface
 		}
 		if first {
 			s.log.Info("waiting for the hub to accept the cluster", "cluster", s.identity.Cluster, "error", err)
-			if !s.fresh {
+			if !s.fresh && s.bootstrap != nil {
 				ended.Go(func() { s.lookOut(watching, look) })
 			}
 		}
 		pause = look.pause(pause, time.Since(began))
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-look.changed:
+		if look.await(ctx, pause) {
 			pause = 0
-		case <-timer.C:
 		}
-		timer.Stop()
 	}
 }
 
@@ -90,6 +89,29 @@ func (l *lookout) set(seeing, accepted bool) {
 	}
 }
 
+// await waits until the cluster is seen to be accepted, or not to be seen any more,
+// but no longer than a time. It says whether there was news.
+func (l *lookout) await(ctx context.Context, most time.Duration) (news bool) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return false
+		case <-l.changed:
+		}
+		l.mu.Lock()
+		vain := l.seeing && !l.accepted
+		l.mu.Unlock()
+		if !vain {
+			return true
+		}
+		timer.Reset(accessWatched)
+	}
+}
+
 // pause is how long to wait before the next try, after one that waited for last.
 func (l *lookout) pause(last, waited time.Duration) time.Duration {
 	l.mu.Lock()
@@ -108,9 +130,6 @@ func (l *lookout) pause(last, waited time.Duration) time.Duration {
 
 // lookOut watches the ManagedCluster as the bootstrap identity.
 func (s *service) lookOut(ctx context.Context, look *lookout) {
-	if s.bootstrap == nil {
-		return
-	}
 	client, err := dynamic.NewForConfig(s.agent.limit(s.bootstrap.Config))
 	if err != nil {
 		return

@@ -13,7 +13,7 @@ func TestPauseBeforeAccess(t *testing.T) {
 		last, waited     time.Duration
 		want             time.Duration
 	}{
-		"nobody sees: soon":                  {last: accessFirst, want: 8 * time.Millisecond},
+		"nobody sees: soon":                  {last: accessFirst, want: 16 * time.Millisecond},
 		"nobody sees: up to half a second":   {last: time.Second, want: accessSlowest},
 		"nobody sees for a while":            {last: time.Minute, waited: 2 * time.Minute, want: 2 * time.Second},
 		"nobody sees for very long":          {last: time.Minute, waited: 2 * time.Hour, want: 10 * time.Second},

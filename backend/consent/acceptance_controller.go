@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -53,6 +55,9 @@ type AcceptanceReconciler struct {
 	recorder events.EventRecorder
 	waiting  *poker
 	now      func() time.Time
+	// told are the versions that this reconciler's own conditions made of clusters:
+	// until the cache has them, a look at it is a look back.
+	told sync.Map
 }
 
 // SetupWithManager starts the reconciler with the manager.
@@ -89,8 +94,12 @@ func requestFor(name string) []reconcile.Request {
 func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	cluster := new(ocmv1.ManagedCluster)
 	err := r.hub.Get(ctx, request.NamespacedName, cluster)
+	if err == nil && r.behind(cluster) {
+		return ctrl.Result{}, nil // our own write comes back as an event
+	}
 	switch {
 	case apierrors.IsNotFound(err):
+		r.told.Delete(request.Name)
 		err = r.forget(ctx, request.Name)
 	case err != nil:
 		err = fmt.Errorf("read managed cluster %s: %w", request.Name, err)
@@ -114,6 +123,21 @@ func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 		return ctrl.Result{}, nil // the change that got in between comes back as an event
 	}
 	return ctrl.Result{}, err
+}
+
+// behind says whether the cache has an older cluster than this reconciler has
+// written.
+func (r *AcceptanceReconciler) behind(cluster *ocmv1.ManagedCluster) bool {
+	told, ok := r.told.Load(cluster.Name)
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(cluster.ResourceVersion, told.(string))
+	if err == nil && order < 0 {
+		return true
+	}
+	r.told.Delete(cluster.Name)
+	return false
 }
 
 // accept prepares the hub for a cluster's agents, side by side as far as one thing
@@ -251,6 +275,7 @@ func (r *AcceptanceReconciler) tell(ctx context.Context, cluster *ocmv1.ManagedC
 	if err := kube.PatchStatus(ctx, r.hub, cluster, wanted); err != nil {
 		return fmt.Errorf("write acceptance of managed cluster %s: %w", cluster.Name, err)
 	}
+	r.told.Store(wanted.Name, wanted.ResourceVersion)
 	if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
 		return nil
 	}
