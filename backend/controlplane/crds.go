@@ -20,20 +20,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// installCRDs creates the definitions in files, brings those that exist up to
-// date and waits until discovery knows all of them: the hub's controllers ask it.
-func installCRDs(parent context.Context, config *rest.Config, files fs.FS) error {
+// installCRDs creates the definitions in files and brings those that exist up to
+// date; awaitServed waits until they are served.
+func installCRDs(parent context.Context, config *rest.Config, files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	wanted, err := readCRDs(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client, err := apiextensionsclient.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("build crd client: %w", err)
+		return nil, fmt.Errorf("build crd client: %w", err)
 	}
 	existing, err := client.CustomResourceDefinitions().List(parent, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list crds: %w", err)
+		return nil, fmt.Errorf("list crds: %w", err)
 	}
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for i := range existing.Items {
@@ -49,13 +49,12 @@ func installCRDs(parent context.Context, config *rest.Config, files fs.FS) error
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return awaitServed(parent, config, wanted)
+	return wanted, group.Wait()
 }
 
-// awaitServed returns once discovery lists the kinds of all definitions.
+// awaitServed returns once discovery lists the kinds of all definitions: the hub's
+// controllers ask it. An API server that is not ready yet would have the client
+// wait five seconds before it asks again.
 func awaitServed(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

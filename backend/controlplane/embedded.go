@@ -131,7 +131,16 @@ func (e *Embedded) populate(ctx context.Context) error {
 		return err
 	}
 	group, groupContext := errgroup.WithContext(ctx)
-	group.Go(func() error { return installCRDs(groupContext, config, e.options.CRDs) })
+	group.Go(func() error {
+		kinds, err := installCRDs(groupContext, config, e.options.CRDs)
+		if err != nil {
+			return err
+		}
+		if err := waitFor(groupContext, config, "/readyz"); err != nil {
+			return err
+		}
+		return awaitServed(groupContext, config, kinds)
+	})
 	group.Go(func() error {
 		// Readiness covers the API server's caches and the bootstrap roles.
 		if err := waitFor(groupContext, config, "/readyz"); err != nil {

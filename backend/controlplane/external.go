@@ -217,10 +217,10 @@ func (e *External) bootstrap(ctx context.Context) error {
 }
 
 func (e *External) kinds(ctx context.Context) error {
-	if e.options.InstallCRDs {
-		return installCRDs(ctx, e.Config(), e.options.CRDs)
-	}
 	wanted, err := readCRDs(e.options.CRDs)
+	if e.options.InstallCRDs {
+		wanted, err = installCRDs(ctx, e.Config(), e.options.CRDs)
+	}
 	if err != nil {
 		return err
 	}
