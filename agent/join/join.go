@@ -56,6 +56,10 @@ func (o *Options) validate() error {
 	if o.ClusterName == apis.RBACGeneratorName {
 		return fmt.Errorf("the name %s is reserved", o.ClusterName)
 	}
+	if o.ClusterNamespace != "" && o.ClusterNamespace != apis.ClusterNamespace {
+		return fmt.Errorf("--cluster-namespace %s: the hub keeps what belongs to clusters in %s only, and this agent leaves no credentials there; leave the flag out",
+			o.ClusterNamespace, apis.ClusterNamespace)
+	}
 	return nil
 }
 

@@ -100,7 +100,7 @@ func descriptionFlags(flags *pflag.FlagSet, d *join.Description) {
 	flags.StringSliceVar(&d.Zones, "cluster-zones", nil, "zones of the cluster, separated by commas")
 	flags.StringVar(&d.APIEndpoint, "cluster-api-endpoint", "", "URL of the cluster's API server, as its operators know it")
 	flags.StringVar(&d.ProxyURL, "proxy-server-address", "", "forward proxy through which the cluster can be reached (http, https or socks5 URL)")
-	flags.StringVar(&d.ClusterNamespace, "cluster-namespace", "", "namespace on the hub for the cluster's credentials")
+	flags.StringVar(&d.ClusterNamespace, "cluster-namespace", "", "namespace on the hub for the cluster's credentials; karmada-cluster is the only one there is")
 }
 
 // newLogger logs to standard error, libraries included.
