@@ -7,6 +7,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -102,16 +103,28 @@ func ruleReach(rule rbacv1.PolicyRule) (everywhere bool, names []string) {
 	return false, nil
 }
 
+// subjectsOf sorts subjects by kind. A service account of the hub comes with its
+// groups: the proxy names them to the member as it does everybody's (contract
+// section 12.2), and the member asks about each.
 func subjectsOf(list []rbacv1.Subject) subjects {
 	users, groups, accounts := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	account := func(namespace, name string) {
+		accounts[name] = true
+		for _, group := range serviceaccount.MakeGroupNames(namespace) {
+			groups[group] = true
+		}
+	}
 	for _, subject := range list {
 		switch subject.Kind {
 		case rbacv1.UserKind:
 			users[subject.Name] = true
+			if namespace, name, err := serviceaccount.SplitUsername(subject.Name); err == nil {
+				account(namespace, name)
+			}
 		case rbacv1.GroupKind:
 			groups[subject.Name] = true
 		case rbacv1.ServiceAccountKind:
-			accounts[subject.Name] = true
+			account(subject.Namespace, subject.Name)
 		}
 	}
 	sorted := func(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -41,7 +41,7 @@ func TestFindGrants(t *testing.T) {
 	}
 	bindings := []rbacv1.ClusterRoleBinding{
 		bound("admin", who("Group", "system:masters"), who("User", "system:admin")),
-		bound("proxy", who("User", "ann"), who("ServiceAccount", "robot")),
+		bound("proxy", who("User", "ann"), rbacv1.Subject{Kind: "ServiceAccount", Namespace: "shop", Name: "robot"}),
 		bound("proxies", who("User", "bob"), who("User", "ann")),
 		bound("one", who("User", "jane"), who("Group", "team")),
 		bound("search", who("User", "finder")),
@@ -53,9 +53,10 @@ func TestFindGrants(t *testing.T) {
 	}
 	got := findGrants(roles, bindings)
 	users := []string{"ann", "bob", "finder", "system:admin"}
+	robots := []string{"system:serviceaccounts", "system:serviceaccounts:shop"}
 	want := map[string]subjects{
-		"m1": {users: []string{"ann", "bob", "finder", "jane", "system:admin"}, groups: []string{"system:masters", "team"}, accounts: []string{"robot"}},
-		"m3": {users: users, groups: []string{"system:masters"}, accounts: []string{"robot"}},
+		"m1": {users: []string{"ann", "bob", "finder", "jane", "system:admin"}, groups: append([]string{"system:masters"}, append(robots, "team")...), accounts: []string{"robot"}},
+		"m3": {users: users, groups: append([]string{"system:masters"}, robots...), accounts: []string{"robot"}},
 	}
 	for cluster, expected := range want {
 		if diff := cmp.Diff(expected, got.of(cluster), cmp.AllowUnexported(subjects{})); diff != "" {
@@ -64,6 +65,29 @@ func TestFindGrants(t *testing.T) {
 	}
 	if !got.of("m1").equal(got.of("m2")) || got.of("m1").equal(got.of("m3")) {
 		t.Error("clusters that one role names are not told apart from the others")
+	}
+}
+
+// TestSubjectsOf: a member asks for each group of a service account whether the
+// proxy may name it.
+func TestSubjectsOf(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		subject rbacv1.Subject
+		want    subjects
+	}{
+		{"a user", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "ann"}, subjects{users: []string{"ann"}}},
+		{"a group", rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "team"}, subjects{groups: []string{"team"}}},
+		{"an account", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "tom"},
+			subjects{groups: []string{"system:serviceaccounts", "system:serviceaccounts:shop"}, accounts: []string{"tom"}}},
+		{"an account by its user name", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "system:serviceaccount:shop:tom"},
+			subjects{users: []string{"system:serviceaccount:shop:tom"}, groups: []string{"system:serviceaccounts", "system:serviceaccounts:shop"}, accounts: []string{"tom"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := subjectsOf([]rbacv1.Subject{c.subject}); !got.equal(c.want) {
+				t.Errorf("subjects %+v, want %+v", got, c.want)
+			}
+		})
 	}
 }
 
