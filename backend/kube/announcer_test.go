@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,9 +19,10 @@ func TestRoutineIsToldInMeasure(t *testing.T) {
 	t.Parallel()
 	recorder := events.NewFakeRecorder(5000)
 	announcer, other := kube.NewAnnouncer(recorder), kube.NewAnnouncer(recorder)
-	for range 500 { // the measure is one for all
-		announcer.Routine(&corev1.Pod{}, nil, "SyncSucceed", "Sync", "all is well")
-		other.Routine(&corev1.Pod{}, nil, "SyncSucceed", "Sync", "all is well")
+	for i := range 500 { // the measure is one for all
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i)}}
+		announcer.Routine(pod, nil, "SyncSucceed", "Sync", "all is well")
+		other.Routine(pod, nil, "SyncSucceed", "Sync", "all is well")
 	}
 	if told := len(recorder.Events); told < 10 || told > 200 {
 		t.Errorf("of 1000 routine events %d were told", told)

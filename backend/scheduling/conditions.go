@@ -73,7 +73,7 @@ func (a *announcer) announce(b workv1alpha2.Binding, before *metav1.Condition, m
 	if same && !moved || !a.limit.AllowN(time.Now(), 1) {
 		return
 	}
-	if well := now.Status == metav1.ConditionTrue && (before == nil || same); well && !kube.MayTell(2) {
+	if well := now.Status == metav1.ConditionTrue && (before == nil || same); well && !kube.MayTell(b) {
 		return // trouble, and its end, is always told
 	}
 	spec := b.BindingSpec()
