@@ -39,6 +39,10 @@ const (
 	NextNone        = "none"        // nothing
 )
 
+// heldUnsigned is what the plane's word on an approved request begins with that
+// nobody signs.
+const heldUnsigned = "SignerMissing: "
+
 // What the dashboard writes into the conditions of requests.
 const (
 	reasonDecided   = "MusterDashboard"
@@ -102,7 +106,7 @@ type Request struct {
 	Renewal bool `json:"renewal"`
 	// Problem is why the request is not what it should be.
 	Problem string `json:"problem,omitempty" validate:"optional"`
-	// Held is why the hub did not approve it by itself although a rule would have.
+	// Held is why the hub did not approve it by itself although a rule would have, or why nobody signs what was approved.
 	Held      string     `json:"held,omitempty" validate:"optional"`
 	DecidedBy string     `json:"decidedBy,omitempty" validate:"optional"`
 	DecidedAt *time.Time `json:"decidedAt,omitempty" validate:"optional"`
@@ -118,7 +122,7 @@ func requestRow(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
 		Name: csr.Name, Cluster: asked.Cluster, Agent: asked.Agent, State: CertificatePending,
 		Requester: csr.Spec.Username, Groups: append([]string{}, csr.Spec.Groups...), Fingerprint: asked.Fingerprint,
 		CreatedAt: csr.CreationTimestamp.UTC(), ExpirationSeconds: csr.Spec.ExpirationSeconds, Renewal: asked.Renewal, Problem: asked.Problem,
-		Address: csr.Annotations[consent.AnnotationAddress], UserAgent: csr.Annotations[consent.AnnotationUserAgent], Held: csr.Annotations[consent.AnnotationWaiting],
+		Address: csr.Annotations[consent.AnnotationAddress], UserAgent: csr.Annotations[consent.AnnotationUserAgent],
 	}
 	for _, condition := range csr.Status.Conditions {
 		switch condition.Type {
@@ -139,7 +143,17 @@ func requestRow(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
 	if row.State == CertificateApproved && len(csr.Status.Certificate) > 0 {
 		row.State = CertificateIssued
 	}
+	row.Held = held(row.State, csr.Annotations[consent.AnnotationWaiting])
 	return row, true
+}
+
+// held is what to tell of why a request in this state does not go on.
+func held(state, why string) string {
+	switch {
+	case state == CertificatePending, state == CertificateApproved && strings.HasPrefix(why, heldUnsigned):
+		return why
+	}
+	return "" // that it was not approved, or not signed, is past
 }
 
 // decidedBy takes over when a request was decided, and by whom: the person, if it

@@ -130,3 +130,21 @@ func TestHostedName(t *testing.T) {
 		t.Errorf("got %q", names)
 	}
 }
+
+// TestHeld tells what holds a request up only as long as it does.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	rule, unsigned := "IdentityInUse: it works under another key", "SignerMissing: nobody signs"
+	for _, test := range []struct{ state, why, want string }{
+		{CertificatePending, rule, rule},
+		{CertificatePending, "", ""},
+		{CertificateApproved, rule, ""},
+		{CertificateApproved, unsigned, unsigned},
+		{CertificateIssued, unsigned, ""},
+		{CertificateDenied, rule, ""},
+	} {
+		if got := held(test.state, test.why); got != test.want {
+			t.Errorf("%s, %q: %q, want %q", test.state, test.why, got, test.want)
+		}
+	}
+}

@@ -2279,7 +2279,7 @@ export interface components {
              */
             fingerprint: string;
             groups: string[];
-            /** @description Held is why the hub did not approve it by itself although a rule would have. */
+            /** @description Held is why the hub did not approve it by itself although a rule would have, or why nobody signs what was approved. */
             held?: string;
             name: string;
             /** @description Problem is why the request is not what it should be. */

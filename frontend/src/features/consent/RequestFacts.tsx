@@ -23,7 +23,9 @@ export function RequestFacts({ request }: { request: CertificateRequest }) {
       {request.fingerprint && <Fingerprint value={request.fingerprint} />}
       <Facts facts={facts} />
       {request.problem && <Notice tone="warn" title={words.unexpected}><p className="wrap">{request.problem}</p></Notice>}
-      {!request.problem && request.held && request.state === 'pending' && <Notice tone="warn" title={words.held}><p className="wrap">{request.held}</p></Notice>}
+      {!request.problem && request.held && (request.state === 'pending' || request.state === 'approved') && (
+        <Notice tone="warn" title={request.state === 'pending' ? words.held : words.unsigned}><p className="wrap">{request.held}</p></Notice>
+      )}
     </>
   );
 }

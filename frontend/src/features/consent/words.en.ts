@@ -66,6 +66,7 @@ export const en = {
   alreadyJoined: 'This cluster has joined already. Approving gives its identity to another key.',
   unexpected: 'This is not what an agent asks for',
   held: 'Not approved by a rule',
+  unsigned: 'Approved, but nobody signs it',
   several: (n: number) => `${n} requests wait. Approve only the one whose fingerprint the agent printed.`,
   details: 'Details',
   detailsOf: (name: string) => `Details of ${name}`,

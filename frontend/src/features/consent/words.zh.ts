@@ -66,6 +66,7 @@ export const zh: ConsentWords = {
   alreadyJoined: '此集群已经加入。批准会把它的身份交给另一个密钥。',
   unexpected: '这不是代理应有的请求',
   held: '规则没有批准',
+  unsigned: '已批准，但没有人签发',
   several: (n) => `有 ${n} 个请求在等待。只批准指纹与代理打印内容一致的那一个。`,
   details: '详情',
   detailsOf: (name) => `${name} 的详情`,
