@@ -57,6 +57,17 @@ func TestRowOfAWork(t *testing.T) {
 	}
 }
 
+func TestWhoMadeAWork(t *testing.T) {
+	work := someWork()
+	if row := rowOf(work); row.Relayed || row.Owner != "" {
+		t.Errorf("a work of nobody is of %q, relayed %t", row.Owner, row.Relayed)
+	}
+	work.Labels = map[string]string{LabelRelayed: "true", ownerLabel: "apps.web"}
+	if row := rowOf(work); !row.Relayed || row.Owner != "apps.web" {
+		t.Errorf("a work with both labels is of %q, relayed %t", row.Owner, row.Relayed)
+	}
+}
+
 // TestDetailShowsNoContent holds what is shown of the objects to names, conditions
 // and feedback.
 func TestDetailShowsNoContent(t *testing.T) {

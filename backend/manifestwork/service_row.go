@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"muster.dev/muster/backend/apis"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	ocmworkv1alpha1 "muster.dev/muster/backend/apis/ocm/work/v1alpha1"
 	"muster.dev/muster/backend/registration"
@@ -27,7 +28,9 @@ type Row struct {
 	// Manifests counts the objects that the work carries, and how they are.
 	Manifests ManifestCounts `json:"manifests"`
 	// Owner is the ManifestWorkReplicaSet that made the work, as namespace.name.
-	Owner     string    `json:"owner,omitempty" validate:"optional"`
+	Owner string `json:"owner,omitempty" validate:"optional"`
+	// Relayed: the hub made it of the Work of this name, because a policy chose the cluster.
+	Relayed   bool      `json:"relayed"`
 	Removing  bool      `json:"removing"`
 	CreatedAt time.Time `json:"createdAt"`
 }
@@ -80,12 +83,18 @@ type Feedback struct {
 	Value string `json:"value"`
 }
 
+// LabelRelayed marks a ManifestWork that carries a Work, with the value "true".
+const LabelRelayed = "muster.dev/relayed"
+
 // ownerLabel names the ManifestWorkReplicaSet of a work, as namespace.name.
 const ownerLabel = ocmworkv1alpha1.ReplicaSetLabel
 
 // rowOf is a ManifestWork as a row.
 func rowOf(work *ocmworkv1.ManifestWork) Row {
-	row := Row{Name: work.Name, Cluster: work.Namespace, Owner: work.Labels[ownerLabel], Removing: work.DeletionTimestamp != nil, CreatedAt: work.CreationTimestamp.UTC()}
+	row := Row{
+		Name: work.Name, Cluster: work.Namespace, Owner: work.Labels[ownerLabel], Relayed: work.Labels[LabelRelayed] == apis.LabelTrue,
+		Removing: work.DeletionTimestamp != nil, CreatedAt: work.CreationTimestamp.UTC(),
+	}
 	row.Manifests.Total = len(work.Spec.Workload.Manifests)
 	for i := range work.Status.ResourceStatus.Manifests {
 		row.Manifests.count(work.Status.ResourceStatus.Manifests[i].Conditions)

@@ -16,12 +16,13 @@ import (
 	"muster.dev/muster/backend/apis"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/manifestwork"
 	"muster.dev/muster/backend/registration"
 )
 
 const (
 	// LabelRelayed marks a ManifestWork that carries a Work, with the value "true".
-	LabelRelayed = "muster.dev/relayed"
+	LabelRelayed = manifestwork.LabelRelayed
 	// annotationDigest on it tells which spec it was last given: the API fills in
 	// defaults and writes manifests in its own way.
 	annotationDigest = "muster.dev/relayed-digest"

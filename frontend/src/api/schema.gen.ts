@@ -1793,6 +1793,8 @@ export interface components {
             owner?: string;
             /** @description Reason and Message say why the work is not well. */
             reason?: string;
+            /** @description Relayed: the hub made it of the Work of this name, because a policy chose the cluster. */
+            relayed: boolean;
             removing: boolean;
         };
         "manifestwork.Feedback": {
@@ -1840,6 +1842,8 @@ export interface components {
             owner?: string;
             /** @description Reason and Message say why the work is not well. */
             reason?: string;
+            /** @description Relayed: the hub made it of the Work of this name, because a policy chose the cluster. */
+            relayed: boolean;
             removing: boolean;
         };
         "manifestwork.RowPage": {

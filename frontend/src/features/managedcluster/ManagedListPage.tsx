@@ -19,7 +19,6 @@ import { managedWords } from './words';
 const fields = { state: states, set: [], dialect: ['ocm', 'karmada'], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
 const nameOf = (row: ManagedCluster) => row.name;
 const dim = (row: ManagedCluster) => row.state === 'unknown';
-const note = (row: ManagedCluster) => (row.state === 'ready' ? null : <ReasonLine row={row} />);
 
 /** The fleet in the words of Open Cluster Management; `tabs` leads to the other view of it. */
 export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
@@ -30,6 +29,9 @@ export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
   const sort = search.get('sort') ?? 'name';
   const list = useLiveList<ManagedCluster, ManagedPage>(managedList(filter, sort));
   const columns = useManagedColumns();
+  const note = useCallback((row: ManagedCluster) => row.state !== 'ready' && (
+    <><ReasonLine row={row} />{row.state === 'waiting' && row.dialect === 'ocm' && may && <> <Link href={paths.waiting()}>{words.toRoom}</Link></>}</>
+  ), [words, may]);
   const filtered = Object.keys(filter).length > 0;
   const setFilter = useCallback((next: Filter) => {
     setSearch((before) => {

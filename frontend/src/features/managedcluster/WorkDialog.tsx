@@ -10,6 +10,7 @@ import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { StateMark } from '@/shared/ui/StateMark';
 import styles from './managedcluster.module.css';
+import { Owner } from './Owner';
 import { workDetail } from './queries';
 import { conditionTone, workState, workTones } from './state';
 import { managedWords } from './words';
@@ -37,7 +38,7 @@ function Details({ work }: { work: ManifestWorkDetail }) {
         ...(work.message ? [[words.message, work.message] as [string, ReactNode]] : []),
         [words.deletePolicy, words.deletePolicies[work.deletePolicy]],
         [words.executor, work.executor ? <code key="executor">{work.executor}</code> : words.executorSelf],
-        [words.owner, work.owner ?? words.ownerDirect],
+        [words.owner, <Owner key="owner" work={work} />],
         [words.made, <Age key="age" at={work.createdAt} ago />],
       ]} />
       <h3>{words.objects}</h3>

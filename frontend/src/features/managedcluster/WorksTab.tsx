@@ -10,6 +10,7 @@ import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
 import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
+import { Owner } from './Owner';
 import { workList, worksTopic } from './queries';
 import { workState, workStates, workTones } from './state';
 import { managedWords } from './words';
@@ -34,7 +35,7 @@ export function WorksTab({ cluster, state, onState, onOpen }: WorksTabProps) {
     { key: 'name', label: words.work, card: 'title', cell: (work) => work.name },
     { key: 'state', label: words.state, card: 'corner', cell: (work) => (work.removing ? <StateMark tone="leaving">{words.removingWork}</StateMark> : <StateMark tone={workTones[workState(work)]}>{words.workStates[workState(work)]}</StateMark>) },
     { key: 'manifests', label: words.manifests, right: true, cell: (work) => words.worksShort(work.manifests.available, work.manifests.total) },
-    { key: 'owner', label: words.owner, minor: true, cell: (work) => work.owner ?? <span className="dim">{words.ownerDirect}</span> },
+    { key: 'owner', label: words.owner, minor: true, cell: (work) => <Owner work={work} /> },
     { key: 'age', label: words.age, right: true, cell: (work) => <Age at={work.createdAt} /> },
     { key: 'details', label: words.details, quiet: true, right: true, card: 'foot', cell: (work) => <Button variant="default" size="compact-sm" aria-label={words.detailsOf(work.name)} onClick={() => onOpen(work.name)}>{words.details}</Button> },
   ], [words, onOpen]);

@@ -40,5 +40,6 @@ export function ReasonLine({ row }: { row: ManagedCluster }) {
     return <>{words.removal.waits(row.blocking.length > 3 ? `${shown} ${words.removal.more(row.blocking.length - 3)}` : shown)}</>;
   }
   if (!row.reason && !row.message) return null;
-  return <>{row.reason && <code>{row.reason}</code>}{row.reason && row.message ? ' ' : ''}{row.message}</>;
+  const message = words.reasons[row.reason ?? ''] ?? row.message;
+  return <>{row.reason && <code>{row.reason}</code>}{row.reason && message ? ' ' : ''}{message}</>;
 }

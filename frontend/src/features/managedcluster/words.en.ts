@@ -40,6 +40,8 @@ export const en = {
   asCluster: 'Its page as a Karmada member',
   asMember: 'Its row in the fleet',
   toRoom: 'To the waiting room',
+  /** What the hub says in its own words, by reason; all else is shown as it was said. */
+  reasons: { NotAccepted: 'The hub has not accepted the cluster yet.', NoStatusYet: 'The agent has not reported yet.' } as Record<string, string>,
   consents: 'The two consents',
   consentsKarmada: 'This is a Karmada member: whoever joined it gave the consent, and no Open Cluster Management agent acts for it.',
   consentCertificate: 'Certificate',
@@ -111,6 +113,8 @@ export const en = {
   manifests: 'Manifests',
   owner: 'Made by',
   ownerDirect: 'by hand',
+  ownerPolicy: 'a policy',
+  ownerPolicyHint: 'The hub made it of a Work: a policy chose this cluster.',
   removingWork: 'Removing',
   details: 'Details',
   detailsOf: (name: string) => `Details of ${name}`,
