@@ -11,6 +11,7 @@ import (
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -21,7 +22,7 @@ type State string
 const (
 	// StateWaiting: the hub has not accepted it yet.
 	StateWaiting State = "waiting"
-	// StateDenied: the hub had accepted it and does so no more.
+	// StateDenied: somebody refused it, or the hub had accepted it and does so no more.
 	StateDenied State = "denied"
 	// StateJoining: accepted, and not heard yet.
 	StateJoining State = "joining"
@@ -217,6 +218,14 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 		by(StateDenied, ocmv1.ConditionHubAccepted, "", "")
 		if accepted.Status == metav1.ConditionTrue { // withdrawn a moment ago
 			r.Reason, r.Message, r.Since = ocmv1.ReasonDenied, "The hub withdraws its acceptance.", nil
+		}
+	case !r.Accepted && object.Annotations[consent.AnnotationDeniedAt] != "":
+		r.State, r.Reason, r.Message = StateDenied, ocmv1.ReasonDenied, "The cluster was denied in the waiting room."
+		if why := object.Annotations[consent.AnnotationDeniedReason]; why != "" {
+			r.Message = registration.PlainText("The cluster was denied in the waiting room: " + why)
+		}
+		if at, err := time.Parse(time.RFC3339, object.Annotations[consent.AnnotationDeniedAt]); err == nil {
+			r.Since = &at
 		}
 	case !r.Accepted:
 		r.State, r.Reason, r.Message, r.Since = StateWaiting, "NotAccepted", "The hub has not accepted the cluster yet.", timeOf(&object.CreationTimestamp)

@@ -27,6 +27,7 @@ import (
 	"muster.dev/muster/backend/httpapi/apitest"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/managedcluster"
 	"muster.dev/muster/backend/registration"
@@ -102,12 +103,15 @@ func listed(want []string, counts map[managedcluster.State]int) func(*testing.T,
 
 func makeFleet(t *testing.T, hub *kubetest.Hub) {
 	t.Helper()
-	for _, name := range []string{"edge-1", "edge-2", "newcomer", "member1"} {
+	for _, name := range []string{"edge-1", "edge-2", "newcomer", "member1", "refused"} {
 		cluster := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": "edge", ocmv1.ClusterSetLabel: "default"}}}
-		cluster.Spec.HubAcceptsClient = name != "newcomer"
+		cluster.Spec.HubAcceptsClient = name != "newcomer" && name != "refused"
 		cluster.Spec.Taints = []ocmv1.Taint{{Key: ocmv1.UnreachableTaint, Effect: ocmv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}}
 		if name == "member1" {
 			cluster.Annotations = map[string]string{registration.AnnotationOrigin: registration.OriginKarmada}
+		}
+		if name == "refused" {
+			cluster.Annotations = map[string]string{consent.AnnotationDeniedAt: "2026-11-21T12:00:00Z", consent.AnnotationDeniedReason: "not ours"}
 		}
 		if name == "edge-1" {
 			cluster.Finalizers = []string{ocmv1.ResourceCleanupFinalizer, "example.com/mine"}
@@ -171,11 +175,12 @@ func testRead(t *testing.T, api http.Handler) {
 	get := func(name, path string, check func(*testing.T, *httptest.ResponseRecorder)) apitest.Scenario {
 		return apitest.Scenario{Name: name, Method: "GET", Path: "/api/v1" + path, Header: viewer, Status: 200, Check: check}
 	}
-	counts := map[managedcluster.State]int{managedcluster.StateReady: 1, managedcluster.StateUnknown: 1, managedcluster.StateWaiting: 1, managedcluster.StateJoining: 1, managedcluster.StateDenied: 0}
+	counts := map[managedcluster.State]int{managedcluster.StateReady: 1, managedcluster.StateUnknown: 1, managedcluster.StateWaiting: 1, managedcluster.StateJoining: 1, managedcluster.StateDenied: 1}
 	apitest.Run(t, api, []apitest.Scenario{
 		{Name: "nobody", Method: "GET", Path: "/api/v1/managed-clusters", Status: 401},
-		get("all by name", "/managed-clusters", listed([]string{"edge-1", "edge-2", "member1", "newcomer"}, counts)),
+		get("all by name", "/managed-clusters", listed([]string{"edge-1", "edge-2", "member1", "newcomer", "refused"}, counts)),
 		get("a state counts all the same", "/managed-clusters?state=ready", listed([]string{"edge-1"}, counts)),
+		{Name: "denied before it was accepted", Method: "GET", Path: "/api/v1/managed-clusters/refused", Header: viewer, Status: 200, Contains: []string{`"state":"denied"`, `in the waiting room: not ours"`, `"since":"2026-11-21T12:00:00Z"`}},
 		get("a dialect", "/managed-clusters?dialect=karmada", listed([]string{"member1"}, nil)),
 		get("a text and an order", "/managed-clusters?q=EDGE&sort=-name", listed([]string{"edge-2", "edge-1"}, nil)),
 		get("a set that has none", "/managed-clusters?set=other", listed([]string{}, nil)),
