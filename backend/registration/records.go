@@ -420,7 +420,12 @@ func (r *Records) List(ctx context.Context, states []string, after Cursor, limit
 
 // ClusterChanged notes what the appearance and the status of a Cluster say about
 // its registration. It is called for each event of an informer and does not block.
+// The mirror of a member in the other dialect has none: that one came by its two
+// consents.
 func (r *Records) ClusterChanged(cluster *clusterv1alpha1.Cluster) {
+	if Mirrored(cluster) {
+		return
+	}
 	seen := observe(cluster)
 	r.enqueue(func(ctx context.Context) {
 		r.mu.Lock()
