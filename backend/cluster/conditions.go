@@ -13,6 +13,8 @@ const ConditionRemoving = "Removing"
 const (
 	// ReasonWaitingForWorks: objects are still being taken out of the member.
 	ReasonWaitingForWorks = "WaitingForWorks"
+	// ReasonWaitingForManifestWorks: the same, of ManifestWorks.
+	ReasonWaitingForManifestWorks = "WaitingForManifestWorks"
 	// ReasonWaitingForNamespace: something in the execution namespace is held.
 	ReasonWaitingForNamespace = "WaitingForNamespace"
 )

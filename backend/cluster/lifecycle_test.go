@@ -183,6 +183,7 @@ func TestLifecycle(t *testing.T) {
 	t.Run("taints follow readiness", func(t *testing.T) { testTaints(t, h) })
 	t.Run("removal", func(t *testing.T) { testRemoval(t, h) })
 	t.Run("removal with an agent that answers", func(t *testing.T) { testRemovalByAgent(t, h) })
+	t.Run("removal with manifest works", func(t *testing.T) { testRemovalWithManifestWorks(t, h) })
 	t.Run("removal of a cluster that is not ready", func(t *testing.T) { testRemovalNotReady(t, h) })
 	t.Run("removal that is blocked", func(t *testing.T) { testRemovalBlocked(t, h) })
 	t.Run("removal by force", func(t *testing.T) { testRemovalByForce(t, h) })

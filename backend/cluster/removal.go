@@ -30,6 +30,9 @@ const (
 	// recheckRemoval is how often a removal that waits looks again, beside the
 	// events that lead it on.
 	recheckRemoval = time.Second
+	// recheckManifestWorks is the same for works of the other dialect, whose events
+	// do not come here: not every hub has them.
+	recheckManifestWorks = 200 * time.Millisecond
 	// tactfulAfter is how long a removal may wait before it says so: one that
 	// goes well is over by then.
 	tactfulAfter = time.Second
@@ -50,6 +53,7 @@ type waiting struct{ reason, message string }
 //	no binding names it ──► namespace terminating, Works deleted
 //	    ──► agent, or hub (push), takes objects out of the member, Works go
 //	        └── nobody there to do so: Works released, objects stay
+//	    ──► ManifestWorks gone in the same way, which the mirror's clean-up deletes
 //	    ──► namespace gone ──► Secrets, Leases, roles gone ──► finalizer off
 //
 // Only then the name is free (contract section 4.2 step 8).
@@ -70,6 +74,12 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (ctrl.Result, error) 
 	}
 	if wait != nil {
 		return ctrl.Result{RequeueAfter: recheckRemoval}, r.explain(ctx, s, *wait)
+	}
+	if wait, err = r.manifestWorks(ctx, s.stored); err != nil {
+		return ctrl.Result{}, err
+	}
+	if wait != nil {
+		return ctrl.Result{RequeueAfter: recheckManifestWorks}, r.explain(ctx, s, *wait)
 	}
 	for _, step := range []func(context.Context, *clusterv1alpha1.Cluster) error{
 		r.removeSecrets,
