@@ -45,6 +45,8 @@ const (
 	ManagedLabelsAnnotation = "resourcetemplate.karmada.io/managed-labels"
 	// ManagedAnnotationsAnnotation on a manifest lists, sorted and separated by commas, the annotation keys that we own on the member's object.
 	ManagedAnnotationsAnnotation = "resourcetemplate.karmada.io/managed-annotations"
+	// CachedFromClusterAnnotation says which member an object of a list of several members is in.
+	CachedFromClusterAnnotation = "resource.karmada.io/cached-from-cluster"
 )
 
 // AuditNameAnnotation on an audit event is the name that the API server made for

@@ -18,7 +18,6 @@ import (
 
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/cluster"
-	"muster.dev/muster/backend/controlplane/registry"
 	"muster.dev/muster/backend/enrolment"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
@@ -48,7 +47,7 @@ type hub struct {
 	policies      *policy.Service
 	link          *tunnel.Link
 	manifest      *token.Manifest
-	proxy         registry.ProxyFunc
+	proxy         *tunnel.Proxy
 	managed       *managedREST
 	parts         []part
 }
@@ -130,7 +129,7 @@ func (a *App) newHub() (*hub, error) {
 		Client: manager.GetClient(), Store: manager.GetCache(), Liveness: liveness, Interpreters: spread.interpreter, Version: a.config.Version, Log: slog.Default(),
 		ManifestWorks: true,
 	})
-	h.proxy = tunnel.NewProxy(members).Handler
+	h.proxy = tunnel.NewProxy(members)
 	h.workloads = spread.workloads(a, clients)
 	h.policies, err = policy.NewService(policy.ServiceOptions{Cache: manager.GetCache(), Clients: clients, Audit: a.audit, Live: a.live, CRDs: deploy.CRDs()})
 	if err != nil {

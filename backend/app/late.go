@@ -38,7 +38,15 @@ func (a *App) manifest(w http.ResponseWriter, r *http.Request) {
 // proxy serves clusters/{name}/proxy.
 func (a *App) proxy(ctx context.Context, target *clusterv1alpha1.Cluster, path string, who user.Info) (http.Handler, error) {
 	if hub := a.hub.Load(); hub != nil {
-		return hub.proxy(ctx, target, path, who)
+		return hub.proxy.Handler(ctx, target, path, who)
+	}
+	return nil, errStarting
+}
+
+// proxyAll serves clusters/*/proxy once the hub stands.
+func (a *App) proxyAll(ctx context.Context, targets []clusterv1alpha1.Cluster, path string, who user.Info) (http.Handler, error) {
+	if hub := a.hub.Load(); hub != nil {
+		return hub.proxy.Everywhere(ctx, targets, path, who)
 	}
 	return nil, errStarting
 }

@@ -29,6 +29,7 @@ func (a *App) planeOptions() controlplane.Options {
 		Handlers:    map[string]http.Handler{agentapi.LinkPath: http.HandlerFunc(a.link), token.ManifestPath: http.HandlerFunc(a.manifest)},
 		Middleware:  a.observe,
 		Proxy:       a.proxy,
+		ProxyAll:    a.proxyAll,
 	}
 	a.addManaged(&options)
 	return options

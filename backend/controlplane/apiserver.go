@@ -187,7 +187,7 @@ func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, com
 	if err != nil {
 		return fmt.Errorf("build storage of our groups: %w", err)
 	}
-	groups, err := registry.NewGroups(getter, registry.Options{Proxy: s.options.Proxy})
+	groups, err := registry.NewGroups(getter, registry.Options{Proxy: s.options.Proxy, ProxyAll: s.options.ProxyAll})
 	if err != nil {
 		return fmt.Errorf("build our groups: %w", err)
 	}

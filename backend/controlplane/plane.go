@@ -78,6 +78,8 @@ type Options struct {
 	Middleware func(http.Handler) http.Handler
 	// Proxy serves clusters/{name}/proxy.
 	Proxy registry.ProxyFunc
+	// ProxyAll serves clusters/*/proxy.
+	ProxyAll registry.ProxyAllFunc
 	// Bootstrap writes what the domains want to exist before the plane is ready,
 	// when roles do; kinds may be missing then. May be nil.
 	Bootstrap func(ctx context.Context, config *rest.Config) error

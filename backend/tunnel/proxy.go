@@ -41,32 +41,40 @@ func NewProxy(members Members) *Proxy { return &Proxy{members: members} }
 // hub has authorized the user for it. An error is a reason why the member cannot
 // be reached at all.
 func (p *Proxy) Handler(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, who user.Info) (http.Handler, error) {
-	identity, err := impersonate(who)
+	location, forward, err := p.way(ctx, cluster, path, who)
 	if err != nil {
 		return nil, err
-	}
-	endpoint, err := p.members.Endpoint(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	location, err := locate(endpoint.URL, path)
-	if err != nil {
-		return nil, err
-	}
-	ref := cluster.Spec.ImpersonatorSecretRef
-	forward := &forwarder{
-		base: endpoint.Transport, identity: identity, token: endpoint.ImpersonatorToken,
-		refused: func() { p.members.SecretChanged(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		target := *location
 		target.RawQuery = r.URL.RawQuery
 		handler := utilproxy.NewUpgradeAwareHandler(&target, forward, false, false, responder{})
-		handler.UpgradeTransport = utilproxy.NewUpgradeRequestRoundTripper(endpoint.Transport, upgrader{forward})
+		handler.UpgradeTransport = utilproxy.NewUpgradeRequestRoundTripper(forward.base, upgrader{forward})
 		handler.UseLocationHost = true
 		handler.FlushInterval = -1 // watches and logs are read as they come
 		handler.ServeHTTP(w, r)
 	}), nil
+}
+
+// way is where a path of a member is, and what takes a user's requests there.
+func (p *Proxy) way(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, who user.Info) (*url.URL, *forwarder, error) {
+	identity, err := impersonate(who)
+	if err != nil {
+		return nil, nil, err
+	}
+	endpoint, err := p.members.Endpoint(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	location, err := locate(endpoint.URL, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	ref := cluster.Spec.ImpersonatorSecretRef
+	return location, &forwarder{
+		base: endpoint.Transport, identity: identity, token: endpoint.ImpersonatorToken,
+		refused: func() { p.members.SecretChanged(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) },
+	}, nil
 }
 
 // locate is the member's URL of a path. A path may not leave the endpoint's own,
@@ -114,7 +122,7 @@ func impersonate(who user.Info) (http.Header, error) {
 // declared as meant for the next hop, so that a client can name our headers there
 // in vain.
 type forwarder struct {
-	base     http.RoundTripper
+	base     *http.Transport
 	identity http.Header
 	token    string
 	refused  func()

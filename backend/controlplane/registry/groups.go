@@ -26,6 +26,8 @@ import (
 type Options struct {
 	// Proxy passes requests on to members. When nil, clusters/{name}/proxy answers 503.
 	Proxy ProxyFunc
+	// ProxyAll passes them on to all members at once. When nil, clusters/*/proxy answers 503.
+	ProxyAll ProxyAllFunc
 }
 
 // Priority places a group and version among the others in discovery and in kubectl's resolution of short names; higher is preferred.
@@ -72,7 +74,7 @@ func NewGroups(getter generic.RESTOptionsGetter, options Options) ([]*genericapi
 	clusterGroup.VersionedResourcesStorageMap[clusterv1alpha1.GroupVersion.Version] = map[string]rest.Storage{
 		"clusters":        clusterStore{clusters.main},
 		"clusters/status": clusters.status,
-		"clusters/proxy":  &proxyREST{clusters: clusters.main, proxy: options.Proxy},
+		"clusters/proxy":  &proxyREST{clusters: clusters.main, proxy: options.Proxy, all: options.ProxyAll},
 	}
 	workGroup := newGroup(workv1alpha1.GroupName)
 	workGroup.VersionedResourcesStorageMap[workv1alpha1.GroupVersion.Version] = map[string]rest.Storage{

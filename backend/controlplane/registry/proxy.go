@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -22,10 +23,23 @@ const proxyPathParameter = "path"
 // upgrades included. A returned error is answered as a Status.
 type ProxyFunc func(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, user user.Info) (http.Handler, error)
 
+// ProxyAllFunc returns the handler of a request for all members at once, as ProxyFunc does for one.
+type ProxyAllFunc func(ctx context.Context, clusters []clusterv1alpha1.Cluster, path string, user user.Info) (http.Handler, error)
+
+// allClusters stands for all members in place of a name (contract section 12.1). Roles that name clusters do not cover it.
+const allClusters = "*"
+
+// readClusters is what a proxy reads clusters from.
+type readClusters interface {
+	rest.Getter
+	List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error)
+}
+
 // proxyREST serves clusters/{name}/proxy.
 type proxyREST struct {
-	clusters rest.Getter
+	clusters readClusters
 	proxy    ProxyFunc
+	all      ProxyAllFunc
 }
 
 var (
@@ -59,6 +73,9 @@ func (p *proxyREST) Connect(ctx context.Context, name string, options runtime.Ob
 	if !ok {
 		return nil, apierrors.NewUnauthorized("a request to a member needs a user")
 	}
+	if name == allClusters {
+		return p.connectAll(ctx, proxyOptions.Path, requester)
+	}
 	obj, err := p.clusters.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -67,4 +84,15 @@ func (p *proxyREST) Connect(ctx context.Context, name string, options runtime.Ob
 		return nil, apierrors.NewServiceUnavailable("this hub does not proxy to members")
 	}
 	return p.proxy(ctx, obj.(*clusterv1alpha1.Cluster), proxyOptions.Path, requester)
+}
+
+func (p *proxyREST) connectAll(ctx context.Context, path string, requester user.Info) (http.Handler, error) {
+	if p.all == nil {
+		return nil, apierrors.NewServiceUnavailable("this hub does not proxy to all members at once")
+	}
+	list, err := p.clusters.List(ctx, &internalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return p.all(ctx, list.(*clusterv1alpha1.ClusterList).Items, path, requester)
 }
