@@ -97,7 +97,9 @@ func watch(ctx context.Context, config *rest.Config, path, accept string, see fu
 			if err := in.Decode(e); err != nil {
 				return // ctx ended, or the server
 			}
-			see(e)
+			if e.Type != "BOOKMARK" {
+				see(e)
+			}
 		}
 	}()
 	return nil
