@@ -39,7 +39,7 @@ func startLab(t *testing.T, members ...string) (*cluster.Lab, map[string]*cluste
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), sitePatience)
 	defer cancel()
 	started := make([]*cluster.Cluster, len(members))
 	group, ctx := errgroup.WithContext(ctx)

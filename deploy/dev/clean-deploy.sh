@@ -29,15 +29,18 @@ managed_clusters() {
   exit 1
 }
 
-# traces CLIENT: what a hub keeps of its clusters when they have left.
+# traces CLIENT [FLAGS]: what a hub keeps of its clusters when they have left.
 traces() {
+  client=$1
+  shift
   label=open-cluster-management.io/cluster-name
-  "$1" delete csr -l "$label" --ignore-not-found
-  "$1" delete namespace -l "$label" --ignore-not-found --timeout="$CLEAN_TIMEOUT"
+  "$client" delete csr -l "$label" --ignore-not-found
+  "$client" delete namespace -l "$label" --ignore-not-found --timeout="$CLEAN_TIMEOUT" "$@"
 }
 
 hub_cr() {
   managed_clusters k
+  traces k --wait=false # namespaces take seconds, which the rest takes, too
   gone clustermanagers "${1:-cluster-manager}"
   traces k
   rm -f "$HUB_KUBECONFIG"
@@ -46,6 +49,7 @@ hub_cr() {
 hub_cr_hosted() {
   need "$EXTERNAL_HUB_KUBECONFIG" "set EXTERNAL_HUB_KUBECONFIG to an administrator's kubeconfig of the hub"
   managed_clusters hub
+  traces hub --wait=false
   gone clustermanagers "$HOSTED_CLUSTER_MANAGER_NAME"
   traces hub
   k delete namespace "$HOSTED_CLUSTER_MANAGER_NAME" --ignore-not-found --timeout="$CLEAN_TIMEOUT"
