@@ -109,7 +109,7 @@ func (o *Own) note(ctx context.Context, object *ocmoperatorv1.ClusterManager) er
 		ocmoperatorv1.RelatedResourceMeta{Version: "v1", Resource: "serviceaccounts", Namespace: ocmoperatorv1.OperatorNamespace, Name: bootstrapAccount},
 		ocmoperatorv1.RelatedResourceMeta{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles", Name: bootstrapRole})
 	owner := *metav1.NewControllerRef(object, ocmoperatorv1.GroupVersion.WithKind("ClusterManager"))
-	for _, part := range []string{registrationPart, placementPart, addOnPart} {
+	for _, part := range []string{registrationPart, registrationWebhookPart, workWebhookPart, placementPart, addOnPart} {
 		note := partNote(object.Name, ocmoperatorv1.OperatorNamespace, part, "the process that serves this API, muster "+o.version)
 		note.SetOwnerReferences([]metav1.OwnerReference{owner})
 		if err := o.write(ctx, note); err != nil {

@@ -33,6 +33,7 @@ func TestOwnClusterManager(t *testing.T) {
 	}
 	for _, name := range []string{
 		"cluster-manager-registration-controller", "cluster-manager-placement-controller", "cluster-manager-addon-manager-controller",
+		"cluster-manager-registration-webhook", "cluster-manager-work-webhook",
 		"managedclusters.cluster.open-cluster-management.io",
 	} {
 		if !slices.ContainsFunc(cm.Status.RelatedResources, func(r ocmoperatorv1.RelatedResourceMeta) bool { return r.Name == name }) {

@@ -12,6 +12,9 @@ const (
 	registrationPart = "-registration-controller"
 	placementPart    = "-placement-controller"
 	addOnPart        = "-addon-manager-controller"
+	// The webhooks have Deployments wherever an API server has to ask somebody.
+	registrationWebhookPart = "-registration-webhook"
+	workWebhookPart         = "-work-webhook"
 )
 
 // partNote says, under the name of a part that has no Deployment, where it runs instead.
