@@ -6,9 +6,11 @@ import IconPlayerPause from '@tabler/icons-react/dist/esm/icons/IconPlayerPause.
 import IconPlayerPlay from '@tabler/icons-react/dist/esm/icons/IconPlayerPlay.mjs';
 import IconTrash from '@tabler/icons-react/dist/esm/icons/IconTrash.mjs';
 import { useMutation } from '@tanstack/react-query';
+import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { ClusterDetail } from '@/api/model';
 import { useMay } from '@/api/session';
+import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Notice } from '@/shared/ui/Notice';
@@ -36,6 +38,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
             {cluster.cordoned && <span title={words.cordonedHint}>{words.cordoned}</span>}
             <span>{cluster.mode}</span>
             {cluster.version && <code>{cluster.version}</code>}
+            {cluster.dialect === 'ocm' && <Link href={paths.managedCluster(cluster.name)}>{words.asManaged}</Link>}
             {cluster.link && <StateMark tone={cluster.link.connected ? 'ok' : 'unknown'} plain>{words.link} {cluster.link.connected ? words.linkUp(cluster.link.address ?? '–') : words.linkDown} <span className="dim"><Age at={cluster.link.since} /></span></StateMark>}
           </>
         }

@@ -43,7 +43,7 @@ export default function PlacementPage({ namespace, name }: { namespace: string; 
     <div className="page">
       <title>{`${name} · Muster`}</title>
       <PageHead title={name} below={<><StateMark tone={tones[placement.state]}>{words.states[placement.state]}</StateMark><span>{namespace}</span></>} />
-      {placement.message && <Notice tone={placement.state === 'partly' ? 'warn' : 'bad'} title={<>{placement.reason && <code>{placement.reason}</code>} {placement.message}</>} />}
+      {placement.message && <Notice tone={placement.state === 'partly' ? 'warn' : 'bad'} title={<>{placement.reason && <code>{placement.reason}</code>} {placement.message}</>} action={placement.boundSets.length === 0 ? <Link href={paths.clusterSets()}>{words.bindOne}</Link> : undefined} />}
       <div className={styles['columns']}>
         <div className={styles['column']}><Decisions placement={placement} /></div>
         <div className={styles['column']}>

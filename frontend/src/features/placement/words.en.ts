@@ -49,6 +49,7 @@ export const en = {
   emptyTitle: 'No placements yet',
   emptyText: 'A Placement chooses clusters for ManifestWorkReplicaSets and add-ons. Bind a set to a namespace, then make one with kubectl or clusteradm.',
   toSets: 'Cluster sets',
+  bindOne: 'Bind a cluster set to the namespace',
   name: 'Name',
   namespace: 'Namespace',
   state: 'State',

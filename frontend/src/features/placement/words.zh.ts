@@ -51,6 +51,7 @@ export const zh: PlacementWords = {
   emptyTitle: '还没有 Placement',
   emptyText: 'Placement 为 ManifestWorkReplicaSet 和插件选择集群。先把集群集绑定到命名空间，再用 kubectl 或 clusteradm 创建。',
   toSets: '集群集',
+  bindOne: '把集群集绑定到该命名空间',
   name: '名称',
   namespace: '命名空间',
   state: '状态',

@@ -7,6 +7,7 @@ import type { Hop } from './layout';
 import { hrefOf } from './links';
 import { aboutCluster } from './sentence';
 import { hopTones } from './state';
+import type { Health } from './types';
 import { workloadWords } from './words';
 
 const named = 12;
@@ -31,7 +32,7 @@ export function HopPanel({ hop, broken }: { hop: Hop; broken: boolean }) {
       {hop.folded && <p className="dim">{words.foldedText(hop.folded.length)} {hop.folded.slice(0, named).join(', ')}{hop.folded.length > named && ` ${words.moreDots(hop.folded.length - named)}`}</p>}
       {details.length > 0 && (
         <dl className={`${styles['details']} small`}>
-          {details.map(([name, value]) => <div key={name}><dt>{words.details[name] ?? name}</dt><dd>{value}</dd></div>)}
+          {details.map(([name, value]) => <div key={name}><dt>{words.details[name] ?? name}</dt><dd>{name === 'health' ? words.healthWords[value as Health] ?? value : value}</dd></div>)}
         </dl>
       )}
     </div>
