@@ -54,6 +54,9 @@ func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
 	a.dialect.useClient(hub)
 	a.confinement.authorizer.UseClient(hub)
 	a.confinement.watches.UseClient(hub)
+	if err := endNamespace(ctx, hub, config, consent.BootstrapNamespace); err != nil {
+		return err
+	}
 	return a.dialect.bootstrap(ctx, hub)
 }
 

@@ -46,9 +46,14 @@ func Bootstrap(ctx context.Context, hub client.Client) error {
 		&corev1.Namespace{ObjectMeta: named(BootstrapNamespace)},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: BootstrapNamespace, Name: BootstrapAccount}},
 	} {
-		if err := hub.Create(ctx, wanted); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := hub.Create(ctx, wanted); err != nil && !apierrors.IsAlreadyExists(err) && !ending(err) {
 			return said(err, "create", wanted)
 		}
 	}
 	return EnsureRoles(ctx, hub)
 }
+
+// ending tells that nothing can be made in a namespace because somebody deletes it,
+// and something in it is held. That must not keep a hub from starting; what is not
+// made now comes with the next start.
+func ending(err error) bool { return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) }
