@@ -12,6 +12,7 @@ import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
 import { type Column } from '@/shared/ui/Rows';
 import { StateMark, type Tone } from '@/shared/ui/StateMark';
+import styles from './AuditPage.module.css';
 import { EntryDetails } from './EntryDetails';
 import { auditList, filterFields } from './queries';
 import { auditWords } from './words';
@@ -40,8 +41,8 @@ export default function AuditPage() {
   const set = (next: Filter, nextPeriod: string) => setSearch({ ...next, ...(nextPeriod ? { period: nextPeriod } : {}) }, { replace: true });
   const columns = useMemo<Column<AuditEntry>[]>(() => [
     { key: 'verb', label: words.verb, card: 'title', cell: (entry) => <>{entry.verb} <span className="dim">{entry.kind}</span></> },
-    { key: 'object', label: words.object, cell: (entry) => <code>{entry.namespace ? `${entry.namespace}/` : ''}{entry.name || '–'}</code> },
-    { key: 'actor', label: words.actor, cell: (entry) => entry.actor },
+    { key: 'object', label: words.object, cell: (entry) => <code className={styles['name']}>{entry.namespace ? `${entry.namespace}/` : ''}{entry.name || '–'}</code> },
+    { key: 'actor', label: words.actor, cell: (entry) => <span className={styles['name']}>{entry.actor}</span> },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={tones[entry.outcome]}><span title={entry.outcome === 'unknown' ? words.outcomeHint : undefined}>{words.outcomes[entry.outcome]}</span></StateMark> },
     { key: 'via', label: words.via, minor: true, cell: (entry) => words.vias[entry.via] ?? entry.via },
     { key: 'source', label: words.source, card: 'none', minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },
