@@ -154,12 +154,10 @@ const (
 
 var ocmDeviations = []*deviation{
 	{scenario: "clusteradm-get-empty", path: `/deployments/cluster-manager`, code: 404, reason: ocmInstalledReason},
-	{scenario: "clusteradm-get-empty", path: `/clustermanagers/cluster-manager$`, code: 404, reason: ocmInstalledReason},
 	{scenario: "clusteradm-get-empty", path: `/customresourcedefinitions`, fields: []string{"operator.open-cluster-management.io", ".items is missing"}, reason: ocmInstalledReason},
 	{path: `/configmaps/cluster-info$`, fields: []string{".immutable"}, reason: ocmInfoReason},
 	{path: `^/version`, fields: []string{".buildDate", ".gitTreeState"}, reason: ocmVersionReason},
 	{scenario: "clusteradm-accept", path: `/managedclusters/cluster1$`, fields: []string{".spec.hubAcceptsClient", ".spec.taints"}, reason: ocmTwiceReason},
-	{scenario: "kubectl-columns", path: `/clustermanagers\?`, code: 404, reason: ocmInstalledReason},
 	{scenario: "admission", method: "POST", path: `/managedclusters\?`, times: 1, code: 400, reason: ocmDotReason},
 	{scenario: "admission", method: "POST", path: `/managedclusters\?`, fields: []string{".spec.hubAcceptsClient is missing"}, reason: ocmSilentReason},
 	{scenario: "approve-then-accept", path: `/certificatesigningrequests\?limit`, fields: []string{".rows[cluster1-"}, reason: ocmFewReason},
