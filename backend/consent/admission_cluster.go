@@ -41,8 +41,12 @@ func (d *Admission) admitCluster(ctx context.Context, a admission.Attributes) er
 }
 
 // stampTaints sets when taints came. A client neither invents nor changes that;
-// for a taint that it leaves alone it repeats what is stored.
+// for a taint that it leaves alone it repeats what is stored. A change of an older
+// version is left to the API server, which refuses it as a conflict.
 func (d *Admission) stampTaints(p pair) error {
+	if p.before != nil && p.after.ResourceVersion != "" && p.after.ResourceVersion != p.before.ResourceVersion {
+		return nil
+	}
 	now := metav1.NewTime(d.now().UTC()).Rfc3339Copy()
 	changed := false
 	for i := range p.after.Spec.Taints {

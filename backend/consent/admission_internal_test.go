@@ -251,6 +251,20 @@ func TestTaints(t *testing.T) {
 	}
 }
 
+// TestTaintsOfAnOlderVersion are the API server's to refuse, as a conflict.
+func TestTaintsOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	before, sent := tainted(taint("a", "b", noon.Add(-time.Hour))), tainted(taint("a", "b", time.Time{}))
+	before.ResourceVersion, sent.ResourceVersion = "8", "7"
+	if _, err := submit(t, &judgeHub{}, admin, before, sent); err != nil {
+		t.Errorf("answer %v", err)
+	}
+	sent.ResourceVersion = "8"
+	if _, err := submit(t, &judgeHub{}, admin, before, sent); !apierrors.IsBadRequest(err) {
+		t.Errorf("answer %v to a change of what is stored", err)
+	}
+}
+
 // TestCompletes what a ManagedCluster is stored as, and what nobody but the hub
 // writes into it.
 func TestCompletes(t *testing.T) {
