@@ -23,11 +23,12 @@ type spread struct {
 	interpreter *interpret.Interpreter
 	templates   *template.Cache
 	scheduler   *scheduling.Scheduler
+	members     *kube.Members
 }
 
 // newSpread adds the controllers that bring templates to members to a manager.
 func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, error) {
-	s := &spread{manager: manager, interpreter: newInterpreter()}
+	s := &spread{manager: manager, interpreter: newInterpreter(), members: members}
 	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
 		return nil, fmt.Errorf("add interpreter: %w", err)
 	}
@@ -64,6 +65,6 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
 	return workload.NewService(workload.ServiceOptions{
 		Cache: s.manager.GetCache(), Templates: s.templates, Scheduler: s.scheduler, Interpreter: s.interpreter,
-		Clients: clients, Live: a.live, CRDs: deploy.CRDs(), Gates: a.config.Gates,
+		Clients: clients, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
 	})
 }

@@ -20,5 +20,6 @@
 //	    say it in another language. Codes never change once released.
 //
 // Below it: fact holds the sentences, manifest shows objects and hides secrets,
-// draft reads policies that are not saved, preview tells what they would do.
+// draft reads policies that are not saved, preview tells what they would do, pods
+// looks into members.
 package workload

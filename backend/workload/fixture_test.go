@@ -3,6 +3,7 @@ package workload_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/backend/access"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
@@ -57,6 +60,14 @@ func (p *published) of(topic string) []live.Event {
 	return append([]live.Event(nil), p.events[topic]...)
 }
 
+// unreachable are members that the hub has no way to.
+type unreachable struct{}
+
+// Config implements pods.Members.
+func (unreachable) Config(context.Context, *clusterv1alpha1.Cluster) (*rest.Config, error) {
+	return nil, errors.New("it names no secretRef")
+}
+
 // fixture is the domain over a hub in memory.
 type fixture struct {
 	*workloadtest.World
@@ -72,7 +83,7 @@ func newFixture(t *testing.T, prepare func(*workloadtest.World)) *fixture {
 	prepare(f.World)
 	f.service = workload.NewService(workload.ServiceOptions{
 		Cache: f.World, Templates: f.World.Templates(), Scheduler: f.World, Interpreter: interpret.Native(), Clients: f.World.Clients,
-		Live: f.published, CRDs: os.DirFS("../../deploy/crds"), Gates: policy.DefaultGates(),
+		Live: f.published, Members: unreachable{}, CRDs: os.DirFS("../../deploy/crds"), Gates: policy.DefaultGates(),
 	})
 	var err error
 	f.api, err = httpapi.NewEngine(httpapi.Options{

@@ -24,6 +24,7 @@ func (h *Handler) Routes(r *gin.RouterGroup) {
 	r.GET("/workloads", httpapi.Wrap(h.list))
 	r.GET("/workloads/:group/:version/:kind/:namespace/:name", httpapi.Wrap(h.get))
 	r.GET("/workloads/:group/:version/:kind/:namespace/:name/diff", httpapi.Wrap(h.diff))
+	r.GET("/workloads/:group/:version/:kind/:namespace/:name/pods", httpapi.Wrap(h.pods))
 	r.POST("/policies/preview", httpapi.Wrap(h.preview))
 	r.GET("/policies/:resource/:namespace/:name/effect", httpapi.Wrap(h.effect))
 }
@@ -143,6 +144,29 @@ func (h *Handler) diff(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, diff)
+	return nil
+}
+
+// pods shows the pods of a workload in a cluster.
+//
+//	@ID			listWorkloadPods
+//	@Summary	The pods of a workload in one cluster, as the member shows them now, those first that are not ready
+//	@Tags		workload
+//	@Param		group		path		string	true	"API group; core for the one without a name"
+//	@Param		version		path		string	true	"API version"
+//	@Param		kind		path		string	true	"kind"
+//	@Param		namespace	path		string	true	"namespace; - for none"
+//	@Param		name		path		string	true	"name"
+//	@Param		cluster		query		string	true	"one of the workload's clusters"
+//	@Success	200			{object}	pods.Answer
+//	@Failure	default		{object}	httpapi.Problem
+//	@Router		/workloads/{group}/{version}/{kind}/{namespace}/{name}/pods [get]
+func (h *Handler) pods(c *gin.Context) error {
+	answer, err := h.service.Pods(c.Request.Context(), keyOf(c), c.Query("cluster"))
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, answer)
 	return nil
 }
 

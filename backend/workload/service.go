@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/backend/template"
 	"muster.dev/muster/backend/workload/draft"
 	"muster.dev/muster/backend/workload/fact"
+	"muster.dev/muster/backend/workload/pods"
 	"muster.dev/muster/backend/workload/preview"
 )
 
@@ -73,6 +74,8 @@ type ServiceOptions struct {
 	// which kinds the actor may list.
 	Clients func(actor access.Actor) (client.Client, error)
 	Live    Publisher
+	// Members reaches members as the hub, to look at pods.
+	Members pods.Members
 	// CRDs holds the definitions of the policies' kinds, by which drafts are judged.
 	CRDs fs.FS
 	// KeepEmpty is that of the scheduler.
@@ -91,6 +94,7 @@ type Service struct {
 	pages      *pages
 	saved      draft.Saved
 	previewer  *preview.Previewer
+	pods       *pods.Reader
 
 	mu    sync.Mutex
 	ready bool // the first rows are made
@@ -104,6 +108,7 @@ func NewService(options ServiceOptions) *Service {
 	}
 	s := &Service{
 		ServiceOptions: options, projection: newProjection(options.Templates), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
+		pods: pods.NewReader(pods.Options{Members: options.Members, Now: options.Now}),
 	}
 	s.previewer = preview.New(preview.Options{
 		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Interpreter: options.Interpreter, Saved: s.saved,

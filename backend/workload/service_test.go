@@ -299,7 +299,7 @@ func TestRights(t *testing.T) {
 	f := newFixture(t, recorded)
 	viewer := map[string]string{"X-Role": "viewer"}
 	var scenarios []apitest.Scenario
-	for _, path := range []string{"/workloads", nginx, nginx + "/diff", "/policies/propagationpolicies/default/nginx-propagation/effect"} {
+	for _, path := range []string{"/workloads", nginx, nginx + "/diff", nginx + "/pods?cluster=member1", "/policies/propagationpolicies/default/nginx-propagation/effect"} {
 		scenarios = append(scenarios,
 			apitest.Scenario{Name: path + " of nobody", Method: "GET", Path: "/api/v1" + path, Status: 401, Code: "unauthenticated"},
 			apitest.Scenario{Name: path + " of a viewer", Method: "GET", Path: "/api/v1" + path, Header: viewer, Status: 200},
@@ -311,6 +311,11 @@ func TestRights(t *testing.T) {
 		apitest.Scenario{Name: "too many previews", Method: "POST", Path: "/api/v1/policies/preview", Header: viewer, Body: `{"yaml":"","limit":51}`, Status: 400, Code: "invalid"},
 		apitest.Scenario{Name: "unknown workload", Method: "GET", Path: "/api/v1/workloads/apps/v1/Deployment/default/other", Header: viewer, Status: 404, Code: "not-found"},
 		apitest.Scenario{Name: "unknown cluster", Method: "GET", Path: "/api/v1" + nginx + "/diff?cluster=member9", Header: viewer, Status: 404, Code: "not-found"},
+		apitest.Scenario{Name: "pods of no cluster", Method: "GET", Path: "/api/v1" + nginx + "/pods", Header: viewer, Status: 400, Code: "invalid"},
+		apitest.Scenario{Name: "pods of an unknown cluster", Method: "GET", Path: "/api/v1" + nginx + "/pods?cluster=member9", Header: viewer, Status: 404, Code: "not-found"},
+		apitest.Scenario{Name: "pods of an unknown workload", Method: "GET", Path: "/api/v1/workloads/apps/v1/Deployment/default/other/pods?cluster=member1", Header: viewer, Status: 404, Code: "not-found"},
+		apitest.Scenario{Name: "pods where there is no way", Method: "GET", Path: "/api/v1" + nginx + "/pods?cluster=member1", Header: viewer, Status: 200,
+			Contains: []string{`"reachable":false`, `"code":"pods.no-way"`, "kubectl -n default get pods"}},
 		apitest.Scenario{Name: "unknown policy", Method: "GET", Path: "/api/v1/policies/propagationpolicies/default/other/effect", Header: viewer, Status: 404, Code: "not-found"},
 		apitest.Scenario{Name: "unknown kind of policy", Method: "GET", Path: "/api/v1/policies/things/default/other/effect", Header: viewer, Status: 404, Code: "not-found"},
 		apitest.Scenario{Name: "unknown state", Method: "GET", Path: "/api/v1/workloads?state=fine", Header: viewer, Status: 400, Code: "invalid"},

@@ -58,6 +58,19 @@ const (
 	CodeAllReady        Code = "all.ready"         // clusters ready wanted
 	CodeAllApplied      Code = "all.applied"       // clusters
 
+	CodePodsWorst      Code = "pods.worst"       // cluster pod reason message
+	CodePodsWorstPlain Code = "pods.worst-plain" // cluster pod reason
+	CodePodsReady      Code = "pods.ready"       // cluster count
+	CodePodsNone       Code = "pods.none"        // cluster
+	CodePodsRefused    Code = "pods.refused"     // cluster message
+	CodePodsNoObject   Code = "pods.no-object"   // cluster
+	CodePodsForeign    Code = "pods.foreign"     // cluster
+	CodePodsNoKind     Code = "pods.no-kind"     // kind
+	CodePodsNotReady   Code = "pods.not-ready"   // cluster command
+	CodePodsNoWay      Code = "pods.no-way"      // cluster command
+	CodePodsNoAnswer   Code = "pods.no-answer"   // cluster command
+	CodePodsDenied     Code = "pods.denied"      // cluster message command
+
 	CodePreviewTakes     Code = "preview.takes"
 	CodePreviewHolds     Code = "preview.holds"
 	CodePreviewPreempts  Code = "preview.preempts" // policy
@@ -108,6 +121,19 @@ var sentences = map[Code]string{
 	CodeMore:            "{count} more clusters are in the same way.",
 	CodeAllReady:        "All clusters have it ({clusters}); {ready} of {wanted} replicas are ready.",
 	CodeAllApplied:      "All clusters have it ({clusters}).",
+
+	CodePodsWorst:      "{cluster}: pod {pod} is not ready, {reason}: {message}",
+	CodePodsWorstPlain: "{cluster}: pod {pod} is not ready, {reason}.",
+	CodePodsReady:      "{cluster}: all pods ({count}) are ready.",
+	CodePodsNone:       "{cluster}: the object has no pods yet.",
+	CodePodsRefused:    "{cluster}: no pods can be made for it: {message}",
+	CodePodsNoObject:   "{cluster}: the object is not there, and so are no pods.",
+	CodePodsForeign:    "{cluster}: the object there is not managed by the hub, which leaves its pods alone.",
+	CodePodsNoKind:     "A {kind} has no pods of its own.",
+	CodePodsNotReady:   "The hub does not ask {cluster} for pods while it is not ready. Look in the member ({command}).",
+	CodePodsNoWay:      "The hub cannot ask {cluster} for pods: it has no address of it or no credential for it. Look in the member ({command}).",
+	CodePodsNoAnswer:   "{cluster} did not answer the hub in time about its pods. Look in the member ({command}).",
+	CodePodsDenied:     "{cluster} did not show its pods to the hub ({message}). Look in the member ({command}).",
 
 	CodePreviewTakes:     "No policy holds it yet; this one would take it.",
 	CodePreviewHolds:     "This policy holds it already.",

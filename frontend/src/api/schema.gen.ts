@@ -891,6 +891,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workloads/{group}/{version}/{kind}/{namespace}/{name}/pods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The pods of a workload in one cluster, as the member shows them now, those first that are not ready */
+        get: operations["listWorkloadPods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1387,7 +1404,7 @@ export interface components {
             message: string;
         };
         /** @enum {string} */
-        "fact.Code": "policy.holds" | "policy.attached" | "policy.managed-by" | "policy.none" | "policy.coming" | "policy.gone" | "policy.removed" | "template.gone" | "template.going" | "binding.missing" | "schedule.done" | "schedule.pending" | "schedule.suspended" | "schedule.failed" | "schedule.stale" | "schedule.nowhere" | "schedule.filtered" | "schedule.evicting" | "work.missing" | "work.pending" | "work.suspended" | "work.failed" | "work.conflict" | "work.going" | "member.gone" | "member.not-ready" | "health.unready" | "health.unhealthy" | "health.unknown" | "more" | "all.ready" | "all.applied" | "preview.takes" | "preview.holds" | "preview.preempts" | "preview.held" | "preview.beaten" | "preview.no-match" | "preview.releases" | "preview.passes" | "preview.component" | "preview.waits" | "preview.lazy" | "preview.scheduler" | "preview.nowhere" | "preview.changes";
+        "fact.Code": "policy.holds" | "policy.attached" | "policy.managed-by" | "policy.none" | "policy.coming" | "policy.gone" | "policy.removed" | "template.gone" | "template.going" | "binding.missing" | "schedule.done" | "schedule.pending" | "schedule.suspended" | "schedule.failed" | "schedule.stale" | "schedule.nowhere" | "schedule.filtered" | "schedule.evicting" | "work.missing" | "work.pending" | "work.suspended" | "work.failed" | "work.conflict" | "work.going" | "member.gone" | "member.not-ready" | "health.unready" | "health.unhealthy" | "health.unknown" | "more" | "all.ready" | "all.applied" | "pods.worst" | "pods.worst-plain" | "pods.ready" | "pods.none" | "pods.refused" | "pods.no-object" | "pods.foreign" | "pods.no-kind" | "pods.not-ready" | "pods.no-way" | "pods.no-answer" | "pods.denied" | "preview.takes" | "preview.holds" | "preview.preempts" | "preview.held" | "preview.beaten" | "preview.no-match" | "preview.releases" | "preview.passes" | "preview.component" | "preview.waits" | "preview.lazy" | "preview.scheduler" | "preview.nowhere" | "preview.changes";
         "fact.Fact": {
             at?: string;
             code: components["schemas"]["fact.Code"];
@@ -1998,6 +2015,42 @@ export interface components {
              */
             type: "ExclusiveClusterSetLabel" | "LabelSelector";
         };
+        "pods.Answer": {
+            at: string;
+            /**
+             * @description Fact says the most urgent in one sentence: why the worst pod is not ready,
+             *     or why the member could not be asked and what to do.
+             */
+            fact: components["schemas"]["fact.Fact"];
+            notReady: number;
+            partial: boolean;
+            /** @description Pods are the first ones, those that are not ready before others. */
+            pods: components["schemas"]["pods.Pod"][];
+            /** @description Reachable says whether the member could be asked. */
+            reachable: boolean;
+            /** @description Shared: somebody asked a few seconds before, and this is what they got. */
+            shared: boolean;
+            /** @description Total and NotReady count all pods; with Partial there are more. */
+            total: number;
+        };
+        "pods.Pod": {
+            /** @description Container is the one that Reason is about; empty: it is about the pod. */
+            container?: string;
+            containers: number;
+            createdAt: string;
+            message?: string;
+            name: string;
+            /** @description Node is where it runs; empty: nowhere yet. */
+            node?: string;
+            /** @description OK says that it is ready, or has done what it was for. */
+            ok: boolean;
+            /** @enum {string} */
+            phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+            /** @description Ready counts containers that are ready, of Containers. */
+            ready: number;
+            reason?: string;
+            restarts: number;
+        };
         "policy.Detail": {
             /** @description Managers are who set fields of it, latest first. */
             managers: components["schemas"]["policy.Manager"][];
@@ -2012,6 +2065,16 @@ export interface components {
             manager: string;
             /** @enum {string} */
             operation: "Apply" | "Update";
+        };
+        "policy.Miss": {
+            /** @enum {string} */
+            cause: "no-kind" | "other-version" | "kind-kept" | "no-namespace" | "namespace-kept" | "no-name" | "no-labels" | "no-object";
+            /**
+             * @description Instead is what there is: the version that is served, or another namespace
+             *     with an object of the name.
+             */
+            instead?: string;
+            selector: components["schemas"]["policy.Selector"];
         };
         "policy.Removal": {
             /** @description Confirm repeats the policy's name. */
@@ -2028,6 +2091,11 @@ export interface components {
             kind: string;
             /** @description Lazy: a change of it waits for a change of the object. */
             lazy: boolean;
+            /**
+             * @description Misses is set where the policy has selected nothing for some seconds: why,
+             *     selector by selector.
+             */
+            misses?: components["schemas"]["policy.Miss"][];
             name: string;
             namespace?: string;
             priority?: number;
@@ -4882,6 +4950,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["workload.OverrideDiff"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    listWorkloadPods: {
+        parameters: {
+            query: {
+                /** @description one of the workload's clusters */
+                cluster: string;
+            };
+            header?: never;
+            path: {
+                /** @description API group; core for the one without a name */
+                group: string;
+                /** @description kind */
+                kind: string;
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description API version */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["pods.Answer"];
                 };
             };
             default: {
