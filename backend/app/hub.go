@@ -131,7 +131,7 @@ func (a *App) newHub() (*hub, error) {
 	})
 	h.proxy = tunnel.NewProxy(members)
 	h.workloads = spread.workloads(a, clients)
-	h.policies, err = policy.NewService(policy.ServiceOptions{Cache: manager.GetCache(), Clients: clients, Audit: a.audit, Live: a.live, CRDs: deploy.CRDs()})
+	h.policies, err = policy.NewService(policy.ServiceOptions{Cache: manager.GetCache(), Clients: clients, Audit: a.audit, Live: a.live, CRDs: deploy.CRDs(), Misses: spread.misses})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"muster.dev/muster/backend/access"
 	"muster.dev/muster/backend/eviction"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
@@ -23,12 +24,13 @@ type spread struct {
 	interpreter *interpret.Interpreter
 	templates   *template.Cache
 	scheduler   *scheduling.Scheduler
+	misses      *policy.Misses
 	members     *kube.Members
 }
 
 // newSpread adds the controllers that bring templates to members to a manager.
 func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, error) {
-	s := &spread{manager: manager, interpreter: newInterpreter(), members: members}
+	s := &spread{manager: manager, interpreter: newInterpreter(), misses: policy.NewMisses(), members: members}
 	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
 		return nil, fmt.Errorf("add interpreter: %w", err)
 	}
@@ -41,6 +43,7 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	}
 	s.templates, err = template.SetupWithManager(manager, template.Deps{
 		Config: a.plane.Config(), Interpreter: s.interpreter, Scheduler: s.scheduler, SkippedNamespaces: a.config.SkippedNamespaces, Gates: a.config.Gates,
+		Misses: s.misses,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up templates: %w", err)

@@ -75,7 +75,7 @@ func (s *Service) Apply(ctx context.Context, ref Ref, write Write, dryRun bool) 
 	if err != nil {
 		return Detail{}, err
 	}
-	return detailOf(ref.Kind, stored)
+	return s.detailOf(ref.Kind, stored)
 }
 
 // writer writes one policy.

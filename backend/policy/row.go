@@ -29,6 +29,9 @@ type Kind struct {
 	idLabel, finalizer string
 }
 
+// New returns an empty policy of the kind.
+func (k *Kind) New() client.Object { return k.empty() }
+
 // Kinds are the four kinds of policies.
 var Kinds = []Kind{
 	{
@@ -108,6 +111,9 @@ type Row struct {
 	UID       string     `json:"uid"`
 	Priority  *int32     `json:"priority,omitempty" validate:"optional"`
 	Selectors []Selector `json:"selectors"`
+	// Misses is set where the policy has selected nothing for some seconds: why,
+	// selector by selector.
+	Misses []Miss `json:"misses,omitempty" validate:"optional"`
 	// Clusters are the names in the affinity.
 	Clusters []string `json:"clusters,omitempty" validate:"optional"`
 	// Affinity is the rest of the affinity in a few words.
@@ -135,6 +141,8 @@ type Selector struct {
 	// LabelSelector is written as kubectl writes it.
 	LabelSelector string `json:"labelSelector,omitempty" validate:"optional"`
 }
+
+func (r *Row) target() Target { return Target{r.Resource, r.Namespace, r.Name} }
 
 // Key names the row in the live topic: the path below /policies.
 func (r *Row) Key() string { return keyOf(r.Resource, r.Namespace, r.Name) }
@@ -167,12 +175,8 @@ func newRow(kind *Kind, object client.Object, selectors []policyv1alpha1.Resourc
 		Selectors: make([]Selector, 0, len(selectors)), CreatedAt: object.GetCreationTimestamp().UTC(),
 		ResourceVersion: object.GetResourceVersion(), Generation: object.GetGeneration(), Removing: !object.GetDeletionTimestamp().IsZero(),
 	}
-	for _, s := range selectors {
-		shown := Selector{APIVersion: s.APIVersion, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}
-		if s.LabelSelector != nil && s.Name == "" {
-			shown.LabelSelector = metav1.FormatLabelSelector(s.LabelSelector)
-		}
-		row.Selectors = append(row.Selectors, shown)
+	for i := range selectors {
+		row.Selectors = append(row.Selectors, SelectorOf(&selectors[i]))
 	}
 	return row
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,6 +60,8 @@ type ServiceOptions struct {
 	Live    Publisher
 	// CRDs are the definitions of the kinds, deploy.CRDs().
 	CRDs fs.FS
+	// Misses are the policies that select nothing; nil if nobody looks.
+	Misses *Misses
 }
 
 // Service is what the dashboard and REST do with policies, on behalf of whoever
@@ -66,6 +69,8 @@ type ServiceOptions struct {
 type Service struct {
 	ServiceOptions
 	schemas map[string]*kindSchema
+	// publishing keeps rows of one policy in order.
+	publishing sync.Mutex
 }
 
 // NewService returns a Service; Start lets it follow the policies.
@@ -74,7 +79,9 @@ func NewService(options ServiceOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{ServiceOptions: options, schemas: schemas}, nil
+	s := &Service{ServiceOptions: options, schemas: schemas}
+	options.Misses.follow(s.aimChanged)
+	return s, nil
 }
 
 // Start publishes the changes of policies until ctx ends. A hub that starts for
@@ -135,9 +142,42 @@ func (s *Service) changed(old, object any) {
 	if before, ok := old.(client.Object); ok && before.GetResourceVersion() == policy.GetResourceVersion() {
 		return // a resync
 	}
-	if row, ok := rowOf(policy); ok {
+	s.publish(func() (client.Object, error) { return policy, nil })
+}
+
+// aimChanged publishes a policy that selects nothing from now on, or something.
+func (s *Service) aimChanged(target Target) {
+	kind, err := KindOf(target.Resource)
+	if err != nil {
+		return
+	}
+	s.publish(func() (client.Object, error) {
+		policy := kind.empty()
+		err := s.Cache.Get(context.Background(), client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, policy)
+		return policy, err
+	})
+}
+
+// publish shows browsers a policy, unless it is gone.
+func (s *Service) publish(read func() (client.Object, error)) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	policy, err := read()
+	if err != nil {
+		return // its deletion is told by itself
+	}
+	if row, ok := s.rowOf(policy); ok {
 		s.Live.Publish(Topic, live.Event{Op: live.OpUpsert, Key: row.Key(), Row: row})
 	}
+}
+
+// rowOf is a policy as it is shown, with what is known of it beside itself.
+func (s *Service) rowOf(policy client.Object) (Row, bool) {
+	row, ok := rowOf(policy)
+	if ok {
+		row.Misses = s.Misses.Of(row.target())
+	}
+	return row, ok
 }
 
 func (s *Service) deleted(object any) {
@@ -172,7 +212,7 @@ func (s *Service) List(ctx context.Context, query Query) (Listing, error) {
 		}
 		err := meta.EachListItem(list, func(object runtime.Object) error {
 			if policy, ok := object.(client.Object); ok {
-				if row, ok := rowOf(policy); ok {
+				if row, ok := s.rowOf(policy); ok {
 					rows = append(rows, row)
 				}
 			}
@@ -205,7 +245,14 @@ func (s *Service) Get(ctx context.Context, ref Ref) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	return detailOf(ref.Kind, object)
+	return s.detailOf(ref.Kind, object)
+}
+
+// detailOf shows an object with what is known of it beside itself.
+func (s *Service) detailOf(kind Kind, object *unstructured.Unstructured) (Detail, error) {
+	detail, err := detailOf(kind, object)
+	detail.Row.Misses = s.Misses.Of(detail.Row.target())
+	return detail, err
 }
 
 // Schema returns the JSON schema of a kind, for editors.

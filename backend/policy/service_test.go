@@ -62,11 +62,12 @@ type fixture struct {
 	api       http.Handler
 	audit     *audit.Service
 	published *published
+	misses    *policy.Misses
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{Hub: kubetest.StartHub(t), published: &published{Hub: live.NewHub(), rows: map[string]live.Event{}}}
+	f := &fixture{Hub: kubetest.StartHub(t), published: &published{Hub: live.NewHub(), rows: map[string]live.Event{}}, misses: policy.NewMisses()}
 	for _, kind := range policy.Kinds {
 		data, err := os.ReadFile("../../deploy/crds/policy.karmada.io_" + kind.Resource + ".yaml")
 		if err != nil {
@@ -96,7 +97,7 @@ func newFixture(t *testing.T) *fixture {
 	f.audit = audit.NewService(databasetest.Open(t), f.published)
 	service, err := policy.NewService(policy.ServiceOptions{
 		Cache: manager.GetCache(), Clients: func(access.Actor) (client.Client, error) { return f.Client, nil },
-		Audit: f.audit, Live: f.published, CRDs: os.DirFS("../../deploy/crds"),
+		Audit: f.audit, Live: f.published, CRDs: os.DirFS("../../deploy/crds"), Misses: f.misses,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +178,7 @@ func TestService(t *testing.T) {
 	t.Run("apply", f.testApply)
 	t.Run("cluster-scoped", f.testClusterScoped)
 	t.Run("list", f.testList)
+	t.Run("misses", f.testMisses)
 }
 
 // testApply goes through the life of one policy that the dashboard and kubectl
@@ -418,6 +420,35 @@ func (f *fixture) testList(t *testing.T) {
 		{Name: "no schema", Method: "GET", Path: "/api/v1/policies/schema/pods", Header: viewer, Status: 404, Code: "not-found"},
 		{Name: "schema for strangers", Method: "GET", Path: "/api/v1/policies/schema/overridepolicies", Status: 401},
 	})
+}
+
+// testMisses has a policy of testList select nothing, then something.
+func (f *fixture) testMisses(t *testing.T) {
+	target := policy.Target{Resource: "propagationpolicies", Namespace: "default", Name: "b"}
+	miss := policy.Miss{Selector: policy.Selector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: "app=web"}, Cause: policy.CauseNoLabels}
+	for _, misses := range [][]policy.Miss{{miss}, nil} {
+		f.misses.Set(target, misses)
+		event, _ := f.published.last("policies propagationpolicies/default/b")
+		row, _ := event.Row.(policy.Row)
+		listed := answer[httpapi.Page[policy.Row]](t, f.get(t, "kind=propagationpolicies&namespace=default")).Items[0]
+		for where, got := range map[string][]policy.Miss{"live": row.Misses, "list": listed.Misses} {
+			if diff := cmp.Diff(misses, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", where, diff)
+			}
+		}
+		apitest.Run(t, f.api, []apitest.Scenario{{
+			Name: "get", Method: "GET", Path: "/api/v1/policies/propagationpolicies/default/b", Header: viewer, Status: 200,
+			Check: func(t *testing.T, response *httptest.ResponseRecorder) {
+				if diff := cmp.Diff(misses, answer[policy.Detail](t, response).Row.Misses); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			},
+		}})
+	}
+	f.misses.Set(policy.Target{Resource: "propagationpolicies", Namespace: "default", Name: "gone"}, []policy.Miss{miss})
+	if event, ok := f.published.last("policies propagationpolicies/default/gone"); ok {
+		t.Errorf("a live row of a policy that is gone: %+v", event)
+	}
 }
 
 func (f *fixture) get(t *testing.T, query string) *httptest.ResponseRecorder {

@@ -49,6 +49,8 @@ func (placer) Place(b workv1alpha2.Binding) {
 type fixture struct {
 	*kubetest.Hub
 	cache *template.Cache
+	// misses are the policies that select nothing.
+	misses *policy.Misses
 
 	mu sync.Mutex
 	// versions are those that the cache has shown, by template.
@@ -57,7 +59,7 @@ type fixture struct {
 
 func startFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{Hub: kubetest.StartHub(t), versions: map[template.Ref][]string{}}
+	f := &fixture{Hub: kubetest.StartHub(t), misses: policy.NewMisses(), versions: map[template.Ref][]string{}}
 	f.installPolicies(t)
 	f.cache = f.start(t, func(ref template.Ref, _, current *unstructured.Unstructured) {
 		f.mu.Lock()
@@ -79,7 +81,7 @@ func (f *fixture) start(t *testing.T, told func(ref template.Ref, old, current *
 	gates := policy.DefaultGates()
 	gates.PropagationPolicyPreemption = true
 	cache, err := template.SetupWithManager(manager, template.Deps{
-		Config: f.Config(), Interpreter: interpret.Native(), Scheduler: placer{}, Gates: gates,
+		Config: f.Config(), Interpreter: interpret.Native(), Scheduler: placer{}, Gates: gates, Misses: f.misses,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +229,7 @@ func TestDetector(t *testing.T) {
 		{"dependencies", testDependencies},
 		{"rebalancer", testRebalancer},
 		{"promote", testPromote},
+		{"aim", testAim},
 		{"burst", testBurst},
 		{"start", testStart},
 	} {

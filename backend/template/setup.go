@@ -21,6 +21,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/template/aim"
 )
 
 const (
@@ -57,6 +58,8 @@ type Deps struct {
 	// DefaultSkippedNamespaces.
 	SkippedNamespaces []string
 	Gates             policy.Gates
+	// Misses takes in which policies select nothing; nil if nobody shows it.
+	Misses *policy.Misses
 }
 
 // SetupWithManager adds the cache and the controllers of this package to the
@@ -74,6 +77,9 @@ func SetupWithManager(m ctrl.Manager, d Deps) (*Cache, error) {
 		return nil, err
 	}
 	if err := setupControllers(m, d, templates); err != nil {
+		return nil, err
+	}
+	if err := aim.SetupWithManager(m, aim.Deps{Templates: templates, Scope: scope, Misses: d.Misses}); err != nil {
 		return nil, err
 	}
 	return templates, m.Add(templates)
