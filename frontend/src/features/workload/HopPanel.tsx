@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -12,29 +13,32 @@ import { workloadWords } from './words';
 
 const named = 12;
 
-/** All that is known of one hop; changes are announced. */
-export function HopPanel({ hop, broken }: { hop: Hop; broken: boolean }) {
+/** All that is known of one hop; changes are announced. What looks further stands below and is not. */
+export function HopPanel({ hop, broken, children }: { hop: Hop; broken: boolean; children?: ReactNode }) {
   const words = useWords(workloadWords);
   const href = hrefOf(hop.ref, hop.cluster);
   const text = hop.label || hop.ref?.name || '–';
   const details = Object.entries(hop.detail ?? {});
   return (
-    <div className={styles['panel']} data-state={hop.state} data-broken={broken || undefined} role="status" aria-live="polite">
-      <div className={styles['title']}>
-        {broken && <span className="dim small">{words.brokenAt}</span>}
-        <StateMark tone={hopTones[hop.state]}>{words.hopStates[hop.state]}</StateMark>
-        <span>
-          {words.hops[hop.kind]} {hop.folded ? words.foldedHop(hop.folded.length) : <span className={styles['name']}>{href ? <Link href={href}>{text}</Link> : text}</span>}
-        </span>
-        {hop.cluster && <span><span className="dim">{words.cluster}</span> <Link href={paths.cluster(hop.cluster)}>{hop.cluster}</Link></span>}
+    <div className={styles['panel']} data-state={hop.state} data-broken={broken || undefined}>
+      <div className={styles['about']} role="status" aria-live="polite">
+        <div className={styles['title']}>
+          {broken && <span className="dim small">{words.brokenAt}</span>}
+          <StateMark tone={hopTones[hop.state]}>{words.hopStates[hop.state]}</StateMark>
+          <span>
+            {words.hops[hop.kind]} {hop.folded ? words.foldedHop(hop.folded.length) : <span className={styles['name']}>{href ? <Link href={href}>{text}</Link> : text}</span>}
+          </span>
+          {hop.cluster && <span><span className="dim">{words.cluster}</span> <Link href={paths.cluster(hop.cluster)}>{hop.cluster}</Link></span>}
+        </div>
+        {hop.reason && <p className={styles['reason']}>{aboutCluster(words, hop.reason, hop.cluster)}</p>}
+        {hop.folded && <p className="dim">{words.foldedText(hop.folded.length)} {hop.folded.slice(0, named).join(', ')}{hop.folded.length > named && ` ${words.moreDots(hop.folded.length - named)}`}</p>}
+        {details.length > 0 && (
+          <dl className={`${styles['details']} small`}>
+            {details.map(([name, value]) => <div key={name}><dt>{words.details[name] ?? name}</dt><dd>{name === 'health' ? words.healthWords[value as Health] ?? value : value}</dd></div>)}
+          </dl>
+        )}
       </div>
-      {hop.reason && <p className={styles['reason']}>{aboutCluster(words, hop.reason, hop.cluster)}</p>}
-      {hop.folded && <p className="dim">{words.foldedText(hop.folded.length)} {hop.folded.slice(0, named).join(', ')}{hop.folded.length > named && ` ${words.moreDots(hop.folded.length - named)}`}</p>}
-      {details.length > 0 && (
-        <dl className={`${styles['details']} small`}>
-          {details.map(([name, value]) => <div key={name}><dt>{words.details[name] ?? name}</dt><dd>{name === 'health' ? words.healthWords[value as Health] ?? value : value}</dd></div>)}
-        </dl>
-      )}
+      {children}
     </div>
   );
 }

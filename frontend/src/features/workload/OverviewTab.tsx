@@ -8,12 +8,13 @@ import { More } from '@/shared/ui/More';
 import { type Column, Rows } from '@/shared/ui/Rows';
 import { Section } from '@/shared/ui/Section';
 import { StateMark, type Tone } from '@/shared/ui/StateMark';
-import { FactChain } from './FactChain';
 import styles from './OverviewTab.module.css';
+import type { WorkloadKey } from './queries';
 import { Replicas } from './Replicas';
 import { aboutCluster } from './sentence';
 import { placedTones, worstFirst } from './state';
 import type { Health, PlacedCluster, WorkloadCondition, WorkloadDetail } from './types';
+import { WhyChain } from './WhyChain';
 import { workloadWords } from './words';
 
 const healthTones: Record<Health, Tone> = { Healthy: 'ok', Unhealthy: 'warn', Unknown: 'unknown' };
@@ -22,13 +23,13 @@ const healthTones: Record<Health, Tone> = { Healthy: 'ok', Unhealthy: 'warn', Un
 const step = 20;
 
 /** Why the workload stands as it does, where it is, and what it is. */
-export function OverviewTab({ detail }: { detail: WorkloadDetail }) {
+export function OverviewTab({ workload, detail }: { workload: WorkloadKey; detail: WorkloadDetail }) {
   const words = useWords(workloadWords);
   const { row } = detail;
   return (
     <div className={styles['columns']}>
       <div className={styles['column']}>
-        <Section title={row.state === 'ok' ? words.why : words.whyNot}><FactChain facts={detail.facts} /></Section>
+        <Section title={row.state === 'ok' ? words.why : words.whyNot}><WhyChain workload={workload} detail={detail} /></Section>
         <Section title={words.clusters}><ClusterTable clusters={row.clusters} /></Section>
       </div>
       <div className={styles['column']}>

@@ -6,6 +6,9 @@ import { Placeholder } from '@/shared/ui/Placeholder';
 import { StateMark } from '@/shared/ui/StateMark';
 import { HopPanel } from './HopPanel';
 import { clusterOrder, fold, layout } from './layout';
+import { looksForPods, podsVersion } from './pods';
+import { PodTable } from './PodTable';
+import type { WorkloadKey } from './queries';
 import styles from './TopologyTab.module.css';
 import { TopologyTree } from './TopologyTree';
 import type { WorkloadDetail } from './types';
@@ -14,6 +17,7 @@ import { workloadWords } from './words';
 const TopologyGraph = lazy(() => import('./TopologyGraph'));
 
 interface TopologyTabProps {
+  workload: WorkloadKey;
   detail: WorkloadDetail;
   /** From the address: "graph", "table", or neither for what fits the window. */
   view: string;
@@ -22,7 +26,8 @@ interface TopologyTabProps {
 }
 
 /** The way from the policy to the pods, hop by hop, with the first broken one in focus. */
-export function TopologyTab({ detail: { topology, row }, view, hop, onChange }: TopologyTabProps) {
+export function TopologyTab({ workload, detail, view, hop, onChange }: TopologyTabProps) {
+  const { topology, row } = detail;
   const words = useWords(workloadWords);
   const narrow = useNarrow();
   const shown = view === 'graph' || view === 'table' ? view : narrow ? 'table' : 'graph';
@@ -40,7 +45,11 @@ export function TopologyTab({ detail: { topology, row }, view, hop, onChange }: 
         <Choice label={words.view} options={[['graph', words.views.graph], ['table', words.views.table]]} chosen={shown} onChoose={(next) => onChange({ view: next })} />
         {!topology.broken && <StateMark tone="ok">{words.allWell}</StateMark>}
       </div>
-      {panel && <HopPanel hop={panel} broken={panel.id === topology.broken} />}
+      {panel && (
+        <HopPanel hop={panel} broken={panel.id === topology.broken}>
+          {panel.cluster && looksForPods(row, panel) && <PodTable key={panel.cluster} workload={workload} cluster={panel.cluster} version={podsVersion(detail, panel.cluster)} />}
+        </HopPanel>
+      )}
       {shown === 'graph'
         ? <Suspense fallback={<div className={styles['graph']}><Placeholder rows={6} /></div>}><TopologyGraph placed={placed} broken={topology.broken} chosen={chosen} label={words.graphLabel(row.name)} onChoose={choose} /></Suspense>
         : <TopologyTree topology={topology} order={order} chosen={chosen} onChoose={choose} />}

@@ -61,8 +61,8 @@ export default function WorkloadPage({ group, version, kind, namespace, name }: 
       <WorkloadHead detail={detail} />
       <TabBar label={words.sections} panel="workload-tab" chosen={tab} tabs={tabs.map((one) => ({ key: one, label: words.tabs[one] }))} onChoose={(one) => set({ tab: one === 'overview' ? undefined : one })} />
       <div role="tabpanel" id="workload-tab" aria-labelledby={`workload-tab-${tab}`}>
-        {tab === 'overview' && <OverviewTab detail={detail} />}
-        {tab === 'topology' && <TopologyTab detail={detail} view={search.get('view') ?? ''} hop={search.get('hop') ?? ''} onChange={set} />}
+        {tab === 'overview' && <OverviewTab workload={key} detail={detail} />}
+        {tab === 'topology' && <TopologyTab workload={key} detail={detail} view={search.get('view') ?? ''} hop={search.get('hop') ?? ''} onChange={set} />}
         {tab === 'overrides' && <DiffTab workload={key} detail={detail} cluster={search.get('cluster') ?? ''} against={search.get('against') ?? ''} onChange={set} />}
         {tab === 'yaml' && <YamlTab detail={detail} />}
         {tab === 'events' && <EventsTab detail={detail} />}

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { get } from '@/api/client';
 import { liveList, liveOne } from '@/api/hub';
 import type { Filter } from '@/shared/ui/FilterBar';
-import type { OverrideDiff, WorkloadDetail, WorkloadList } from './types';
+import type { OverrideDiff, PodsAnswer, WorkloadDetail, WorkloadList } from './types';
 
 /** A workload as addresses name it: "core" for the group without a name, "-" for no namespace. */
 export interface WorkloadKey {
@@ -31,6 +31,23 @@ export function workloadList(filter: Filter, all: boolean, sort: string) {
 
 export function workloadDetail(key: WorkloadKey) {
   return queryOptions(liveOne<WorkloadDetail>('workloads', idOf(key), path(key), topicOf(key)));
+}
+
+/** For how long the hub gives others the same answer about pods. */
+const podsShared = 5_000;
+
+/**
+ * The pods of a workload in one cluster, which the hub asks the member for. They are asked for again when `version` changes,
+ * which is what the hub knows of the workload there; and once more after an answer that somebody got shortly before.
+ */
+export function workloadPods(key: WorkloadKey, cluster: string, version: string) {
+  return queryOptions({
+    queryKey: ['workloads', 'pods', idOf(key), cluster, version] as const,
+    queryFn: ({ signal }) => get<PodsAnswer>(`${path(key)}/pods`, { cluster }, signal),
+    staleTime: podsShared,
+    refetchInterval: ({ state }) => (state.data?.shared ? podsShared : false),
+    placeholderData: (before, query) => (query?.queryKey[2] === idOf(key) && query.queryKey[3] === cluster ? before : undefined),
+  });
 }
 
 /**

@@ -25,6 +25,9 @@ export type Topology = Schemas['workload.Topology'];
 export type TopologyNode = Schemas['workload.Node'];
 export type NodeKind = Schemas['workload.NodeKind'];
 export type NodeState = Schemas['workload.NodeState'];
+/** What a look into a member showed of a workload's pods. */
+export type PodsAnswer = Schemas['pods.Answer'];
+export type Pod = Schemas['pods.Pod'];
 export type OverrideDiff = Schemas['workload.OverrideDiff'];
 /** One changed place of a manifest and the rule that changed it. */
 export type OverrideChange = Schemas['manifest.Change'];
