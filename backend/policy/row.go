@@ -116,6 +116,8 @@ type Row struct {
 	Misses []Miss `json:"misses,omitempty" validate:"optional"`
 	// Clusters are the names in the affinity.
 	Clusters []string `json:"clusters,omitempty" validate:"optional"`
+	// MissingClusters are those of Clusters that the hub does not have.
+	MissingClusters []string `json:"missingClusters,omitempty" validate:"optional"`
 	// Affinity is the rest of the affinity in a few words.
 	Affinity string `json:"affinity,omitempty" validate:"optional"`
 	// Replicas says what happens to the replicas; empty for an override policy.

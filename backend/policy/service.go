@@ -71,6 +71,7 @@ type Service struct {
 	schemas map[string]*kindSchema
 	// publishing keeps rows of one policy in order.
 	publishing sync.Mutex
+	fleet      fleet
 }
 
 // NewService returns a Service; Start lets it follow the policies.
@@ -79,8 +80,8 @@ func NewService(options ServiceOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{ServiceOptions: options, schemas: schemas}
-	options.Misses.follow(s.aimChanged)
+	s := &Service{ServiceOptions: options, schemas: schemas, fleet: fleet{names: map[string]struct{}{}}}
+	options.Misses.follow(s.publishAgain)
 	return s, nil
 }
 
@@ -91,7 +92,7 @@ func (s *Service) Start(ctx context.Context) error {
 		AddFunc: func(object any) { s.changed(nil, object) }, UpdateFunc: s.changed, DeleteFunc: s.deleted,
 	}
 	for i := range Kinds {
-		informer, err := s.informer(ctx, &Kinds[i])
+		informer, err := s.informer(ctx, Kinds[i].empty())
 		if ctx.Err() != nil {
 			return nil // stopped before it began
 		}
@@ -108,15 +109,22 @@ func (s *Service) Start(ctx context.Context) error {
 			}
 		}()
 	}
+	leave, err := s.followClusters(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("follow clusters: %w", err)
+	}
 	<-ctx.Done()
-	return nil
+	return leave()
 }
 
-func (s *Service) informer(ctx context.Context, kind *Kind) (cache.Informer, error) {
+func (s *Service) informer(ctx context.Context, kind client.Object) (cache.Informer, error) {
 	ticker := time.NewTicker(servedPoll)
 	defer ticker.Stop()
 	for {
-		informer, err := s.Cache.GetInformer(ctx, kind.empty())
+		informer, err := s.Cache.GetInformer(ctx, kind)
 		if !notServed(err) {
 			return informer, err
 		}
@@ -145,8 +153,8 @@ func (s *Service) changed(old, object any) {
 	s.publish(func() (client.Object, error) { return policy, nil })
 }
 
-// aimChanged publishes a policy that selects nothing from now on, or something.
-func (s *Service) aimChanged(target Target) {
+// publishAgain publishes a policy of which something is known anew beside itself.
+func (s *Service) publishAgain(target Target) {
 	kind, err := KindOf(target.Resource)
 	if err != nil {
 		return
@@ -175,9 +183,14 @@ func (s *Service) publish(read func() (client.Object, error)) {
 func (s *Service) rowOf(policy client.Object) (Row, bool) {
 	row, ok := rowOf(policy)
 	if ok {
-		row.Misses = s.Misses.Of(row.target())
+		s.complete(&row)
 	}
 	return row, ok
+}
+
+// complete adds to a row what is known beside the policy itself.
+func (s *Service) complete(row *Row) {
+	row.Misses, row.MissingClusters = s.Misses.Of(row.target()), s.fleet.missing(row.Clusters)
 }
 
 func (s *Service) deleted(object any) {
@@ -251,7 +264,7 @@ func (s *Service) Get(ctx context.Context, ref Ref) (Detail, error) {
 // detailOf shows an object with what is known of it beside itself.
 func (s *Service) detailOf(kind Kind, object *unstructured.Unstructured) (Detail, error) {
 	detail, err := detailOf(kind, object)
-	detail.Row.Misses = s.Misses.Of(detail.Row.target())
+	s.complete(&detail.Row)
 	return detail, err
 }
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/backend/access"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/audit"
 	"muster.dev/muster/backend/database/databasetest"
@@ -179,6 +180,7 @@ func TestService(t *testing.T) {
 	t.Run("cluster-scoped", f.testClusterScoped)
 	t.Run("list", f.testList)
 	t.Run("misses", f.testMisses)
+	t.Run("missing clusters", f.testMissingClusters)
 }
 
 // testApply goes through the life of one policy that the dashboard and kubectl
@@ -448,6 +450,41 @@ func (f *fixture) testMisses(t *testing.T) {
 	f.misses.Set(policy.Target{Resource: "propagationpolicies", Namespace: "default", Name: "gone"}, []policy.Miss{miss})
 	if event, ok := f.published.last("policies propagationpolicies/default/gone"); ok {
 		t.Errorf("a live row of a policy that is gone: %+v", event)
+	}
+}
+
+// testMissingClusters has the cluster that a policy of testList names come and go.
+func (f *fixture) testMissingClusters(t *testing.T) {
+	f.update(t, "c", "edge-7")
+	check := func(want ...string) {
+		t.Helper()
+		f.Await(t, fmt.Sprintf("missing clusters %v", want), func(context.Context) bool {
+			event, _ := f.published.last("policies clusterpropagationpolicies/-/c")
+			row, _ := event.Row.(policy.Row)
+			listed := answer[httpapi.Page[policy.Row]](t, f.get(t, "kind=clusterpropagationpolicies")).Items[0]
+			return slices.Equal(row.Clusters, []string{"edge-7"}) && slices.Equal(row.MissingClusters, want) && slices.Equal(listed.MissingClusters, want)
+		})
+	}
+	check("edge-7")
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-7"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	f.Create(t, cluster)
+	check()
+	if err := f.Client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	check("edge-7")
+}
+
+// update has a ClusterPropagationPolicy name one cluster.
+func (f *fixture) update(t *testing.T, name, cluster string) {
+	t.Helper()
+	var p policyv1alpha1.ClusterPropagationPolicy
+	if err := f.Client.Get(t.Context(), client.ObjectKey{Name: name}, &p); err != nil {
+		t.Fatal(err)
+	}
+	p.Spec.Placement.ClusterAffinity.ClusterNames = []string{cluster}
+	if err := f.Client.Update(t.Context(), &p); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2096,6 +2096,8 @@ export interface components {
              *     selector by selector.
              */
             misses?: components["schemas"]["policy.Miss"][];
+            /** @description MissingClusters are those of Clusters that the hub does not have. */
+            missingClusters?: string[];
             name: string;
             namespace?: string;
             priority?: number;
