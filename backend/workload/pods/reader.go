@@ -27,6 +27,8 @@ const (
 	deadline = 2 * time.Second
 	// fresh is how long an answer serves others who ask the same.
 	fresh = 5 * time.Second
+	// keep bounds how many answers serve others at a time.
+	keep = 1000
 	// atOnce bounds the looks into one member at the same time.
 	atOnce = 3
 	// page and pages bound the pods that are counted.
@@ -125,7 +127,9 @@ func (r *Reader) Read(ctx context.Context, cluster *clusterv1alpha1.Cluster, obj
 func (r *Reader) answerAll(ctx context.Context, asked question, into *shared, cluster *clusterv1alpha1.Cluster) {
 	defer func() {
 		r.mu.Lock()
-		into.until = r.Now().Add(fresh)
+		if into.until = r.Now(); len(r.answers) <= keep {
+			into.until = into.until.Add(fresh)
+		}
 		r.mu.Unlock()
 		close(into.done)
 	}()

@@ -4,8 +4,12 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { click, render } from '@/test/render';
 import { PodTable } from './PodTable';
 import { looksForPods, podsVersion, unreadyClusters } from './pods';
+import { workloadPods } from './queries';
 import type { PodsAnswer, WorkloadDetail } from './types';
 import { WhyChain } from './WhyChain';
+
+// Rendering waits for answers, however busy the machine is.
+vi.setConfig({ testTimeout: 60_000 });
 
 const key = { group: 'apps', version: 'v1', kind: 'Deployment', namespace: 'shop', name: 'nginx' };
 const worst = 'm1: pod nginx-b is not ready, ImagePullBackOff: Back-off pulling image';
@@ -53,7 +57,7 @@ async function show(node: ReactNode, until: (place: HTMLElement) => boolean) {
 }
 
 async function settle(met: () => boolean) {
-  await act(async () => { await vi.waitFor(() => { if (!met()) throw new Error('not yet'); }, { timeout: 20_000 }); });
+  await act(async () => { await vi.waitFor(() => { if (!met()) throw new Error('not yet'); }, { timeout: 50_000 }); });
 }
 
 const table = <PodTable workload={key} cluster="m1" version="1" />;
@@ -113,4 +117,13 @@ it('knows when a look is worth it, and when the last one is old', () => {
   expect(podsVersion({ ...detail, yaml: 'other' }, 'm1')).toBe(before);
   const more = { ...detail, row: { ...detail.row, clusters: detail.row.clusters.map((cluster) => ({ ...cluster, ready: 2 })) } };
   expect(podsVersion(more, 'm1')).not.toBe(before);
+});
+
+it('asks once more after an answer that was somebody else’s, and never by the clock', () => {
+  const { refetchInterval } = workloadPods(key, 'm1', '1');
+  if (typeof refetchInterval !== 'function') throw new Error('the interval does not depend on the answer');
+  const after = (data: PodsAnswer | undefined) => refetchInterval({ state: { data } } as unknown as Parameters<typeof refetchInterval>[0]);
+  expect(after({ ...answer, shared: true })).toBe(5_000);
+  expect(after(answer)).toBe(false);
+  expect(after(undefined)).toBe(false);
 });
