@@ -1,12 +1,11 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
-import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Facts } from '@/shared/ui/Facts';
 import styles from './PolicyFacts.module.css';
-import { selectorText } from './policyColumns';
 import type { HeldPolicy } from './queries';
+import { selectorText } from './selectorText';
+import { ClusterNames } from './Troubles';
 import { policyWords } from './words';
 
 /** The policy in words, and who wrote it. */
@@ -16,7 +15,7 @@ export function PolicyFacts({ held }: { held: HeldPolicy }) {
   const names = held.clusters ?? [];
   const clusters = (
     <>
-      {names.map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>)}
+      <ClusterNames names={names} missing={held.missingClusters} />
       {held.affinity && <code>{names.length > 0 ? '; ' : ''}{held.affinity}</code>}
       {names.length === 0 && !held.affinity && words.allClusters}
     </>

@@ -12,11 +12,13 @@ import { PageHead } from '@/shared/ui/PageHead';
 import { kinds, policyPath } from './kinds';
 import { usePolicyColumns } from './policyColumns';
 import { filterFields, policyList } from './queries';
+import { MissLine } from './Troubles';
 import type { PolicyPage, PolicyRow } from './types';
 import { policyWords } from './words';
 
 const fields = { kind: kinds.map((facts) => facts.resource), namespace: ['default', '-'] } satisfies Record<typeof filterFields[number], readonly string[]>;
 const dim = (row: PolicyRow) => row.removing;
+const note = (row: PolicyRow) => row.misses && <MissLine row={row} />;
 
 /** What goes where, and what differs there: the policies of all four kinds. Filter and order live in the address. */
 export default function PolicyListPage() {
@@ -44,7 +46,7 @@ export default function PolicyListPage() {
       <PageHead title={words.title} actions={(filtered || list.rows.length > 0) && add} />
       {(filtered || list.rows.length > 0) && <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />}
       <Listing
-        list={list} caption={words.title} columns={columns} rowKey={policyPath} dim={dim} sort={sort} onSort={setSort}
+        list={list} caption={words.title} columns={columns} rowKey={policyPath} note={note} dim={dim} sort={sort} onSort={setSort}
         empty={filtered
           ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => setFilter({})}>{words.clear}</Button>}>{words.noneText}</Empty>
           : <Empty title={words.emptyTitle} action={add}>{words.emptyText}</Empty>}

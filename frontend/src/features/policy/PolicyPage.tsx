@@ -15,6 +15,7 @@ import { kindOf } from './kinds';
 import { PolicyFacts } from './PolicyFacts';
 import { PolicyHead } from './PolicyHead';
 import { policyDetail } from './queries';
+import { Troubles } from './Troubles';
 import { policyWords } from './words';
 import { YamlView } from './YamlView';
 
@@ -59,6 +60,7 @@ export default function PolicyPage({ resource, namespace, name }: PolicyPageProp
     <div className="page">
       <title>{`${name} · Muster`}</title>
       <PolicyHead at={at} row={held} onRemove={() => set('remove', '1')} />
+      <Troubles row={held} />
       <TabBar label={words.sections} panel="policy-tab" chosen={tab} tabs={tabs.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => set('tab', key === 'effect' ? undefined : key)} />
       <div role="tabpanel" id="policy-tab" aria-labelledby={`policy-tab-${tab}`}>
         {tab === 'effect' && <EffectTab at={at} family={facts.family} />}

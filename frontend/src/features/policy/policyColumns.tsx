@@ -6,7 +6,9 @@ import { Age } from '@/shared/ui/Age';
 import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
 import styles from './policyColumns.module.css';
-import type { PolicyRow, SelectorText } from './types';
+import { selectorText } from './selectorText';
+import { ClusterNames } from './Troubles';
+import type { PolicyRow } from './types';
 import type { PolicyWords } from './words.en';
 import { policyWords } from './words';
 
@@ -33,16 +35,10 @@ export function usePolicyColumns(): Column<PolicyRow>[] {
 export function PolicyState({ row }: { row: PolicyRow }) {
   const words = useWords(policyWords);
   if (row.removing) return <StateMark tone="leaving">{words.removing}</StateMark>;
+  if (row.misses) return <StateMark tone="warn"><span title={words.missesText}>{words.matchesNothing}</span></StateMark>;
   if (row.suspended) return <StateMark tone="warn"><span title={words.suspendedHint}>{words.suspended}</span></StateMark>;
   if (row.lazy) return <StateMark tone="idle"><span title={words.lazyHint}>{words.lazy}</span></StateMark>;
   return <StateMark tone="ok">{words.active}</StateMark>;
-}
-
-/** "Deployment/nginx" or "Deployment app=nginx", as kubectl would be asked for them. */
-export function selectorText(selector: SelectorText): string {
-  const scope = selector.namespace ? `${selector.namespace}/` : '';
-  if (selector.name) return `${selector.kind} ${scope}${selector.name}`;
-  return [selector.kind, scope && `${scope}*`, selector.labelSelector].filter(Boolean).join(' ');
 }
 
 function Selectors({ row, words }: { row: PolicyRow; words: PolicyWords }) {
@@ -62,7 +58,7 @@ function Clusters({ row, words }: { row: PolicyRow; words: PolicyWords }) {
   if (names.length === 0 && !row.affinity) return <span className="dim">{words.allClusters}</span>;
   return (
     <span className={styles['cut']} title={[...names, row.affinity].filter(Boolean).join('\n')}>
-      {names.slice(0, shownClusters).map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>)}
+      <ClusterNames names={names.slice(0, shownClusters)} missing={row.missingClusters} />
       {names.length > shownClusters && <span className="dim"> {words.moreClusters(names.length - shownClusters)}</span>}
       {row.affinity && <code>{names.length > 0 ? '; ' : ''}{row.affinity}</code>}
     </span>

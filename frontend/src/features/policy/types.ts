@@ -9,6 +9,8 @@ export type PolicyPage = Schemas['httpapi.Page-policy_Row'];
 export type PolicyDetail = Schemas['policy.Detail'];
 export type PolicyWrite = Schemas['policy.Write'];
 export type SelectorText = Schemas['policy.Selector'];
+/** A selector that means no object, and why. */
+export type Miss = Schemas['policy.Miss'];
 export type FieldProblem = Schemas['draft.Problem'];
 export type TemplateRef = Schemas['fact.ObjectRef'];
 export type Preview = Schemas['preview.Preview'];
