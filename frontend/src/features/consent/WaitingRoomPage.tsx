@@ -33,7 +33,9 @@ export default function WaitingRoomPage({ tabs }: { tabs: ReactNode }) {
   const set = (next: { state: string; q: string }) => setSearch(Object.fromEntries(Object.entries(next).filter(([, value]) => value)), { replace: true });
   const [text, setText] = useText(q, (typed) => set({ state, q: typed }));
   const list = useLiveList<WaitingRow, Page<WaitingRow>>(waitingList(state, q));
-  const bring = <Button component={Link} href={paths.introduceCluster()}>{words.bring}</Button>;
+  const bring = useMay('operator')
+    ? <Button component={Link} href={paths.introduceCluster()}>{words.bring}</Button>
+    : <Button disabled title={words.needRole}>{words.bring}</Button>;
   const empty = state || q
     ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => set({ state: '', q: '' })}>{words.clear}</Button>}>{words.noneText}</Empty>
     : <Empty title={words.emptyTitle} action={bring}>{words.emptyText}</Empty>;

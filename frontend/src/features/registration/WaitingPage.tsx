@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { Page, Registration } from '@/api/model';
+import { useMay } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -40,7 +41,9 @@ export default function WaitingPage({ tabs }: { tabs: ReactNode }) {
     { key: 'by', label: words.by, minor: true, cell: (row) => row.createdBy || '–' },
     { key: 'age', label: words.age, right: true, cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);
-  const add = <Button component={Link} href={paths.addCluster()}>{words.title}</Button>;
+  const add = useMay('operator')
+    ? <Button component={Link} href={paths.addCluster()}>{words.title}</Button>
+    : <Button disabled title={words.needRole}>{words.title}</Button>;
   return (
     <div className="page">
       <title>{`${words.waitingTitle} · Muster`}</title>

@@ -11,6 +11,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
+import { Notice } from '@/shared/ui/Notice';
 import { PageHead } from '@/shared/ui/PageHead';
 import { type Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
@@ -23,10 +24,15 @@ const CreateDialog = lazy(() => import('./CreateDialog'));
 const RevokeDialog = lazy(() => import('./RevokeDialog'));
 const keyOf = (token: Token) => token.id;
 
-/** Every join token, how long it works and who used it. The dialogs live in the address. */
+/** The tokens, or why they are not shown: the hub tells them to operators only. */
 export default function TokenListPage() {
   const words = useWords(tokenWords);
-  const may = useMay('operator');
+  return useMay('operator') ? <TokenList /> : <Notice tone="warn" explained={{ what: words.notShown, fix: words.needRole }} />;
+}
+
+/** Every join token, how long it works and who used it. The dialogs live in the address. */
+function TokenList() {
+  const words = useWords(tokenWords);
   const [search, setSearch] = useSearchParams();
   const list = useLiveList<Token, Page<Token>>(tokenList);
   const columns = useMemo<Column<Token>[]>(() => [
@@ -37,9 +43,9 @@ export default function TokenListPage() {
     { key: 'usedBy', label: words.usedBy, cell: (token) => (token.usedBy.length > 0 ? token.usedBy.map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>) : <span className="dim">{words.nobody}</span>) },
     { key: 'by', label: words.by, minor: true, cell: (token) => token.createdBy || '–' },
     { key: 'age', label: words.age, right: true, minor: true, cell: (token) => <Age at={token.createdAt} /> },
-    { key: 'revoke', label: words.revoke, quiet: true, right: true, card: 'foot', cell: (token) => <Button variant="default" size="compact-sm" disabled={!may} title={may ? undefined : words.needRole} aria-label={words.revokeNamed(token.id)} onClick={() => setSearch({ revoke: token.id })}>{words.revoke}</Button> },
-  ], [words, may, setSearch]);
-  const create = <Button leftSection={<IconPlus size={16} aria-hidden="true" />} disabled={!may} title={may ? undefined : words.needRole} onClick={() => setSearch({ create: '1' })}>{words.create}</Button>;
+    { key: 'revoke', label: words.revoke, quiet: true, right: true, card: 'foot', cell: (token) => <Button variant="default" size="compact-sm" aria-label={words.revokeNamed(token.id)} onClick={() => setSearch({ revoke: token.id })}>{words.revoke}</Button> },
+  ], [words, setSearch]);
+  const create = <Button leftSection={<IconPlus size={16} aria-hidden="true" />} onClick={() => setSearch({ create: '1' })}>{words.create}</Button>;
   const revoking = search.get('revoke');
   const close = () => setSearch({}, { replace: true });
   return (
@@ -48,8 +54,8 @@ export default function TokenListPage() {
       <PageHead title={words.title} below={words.text} actions={list.rows.length > 0 && create} />
       <Listing list={list} caption={words.title} columns={columns} rowKey={keyOf} empty={<Empty title={words.emptyTitle} action={create}>{words.emptyText}</Empty>} />
       <Suspense>
-        {search.has('create') && may && <CreateDialog onClose={close} />}
-        {revoking && may && <RevokeDialog id={revoking} onClose={close} />}
+        {search.has('create') && <CreateDialog onClose={close} />}
+        {revoking && <RevokeDialog id={revoking} onClose={close} />}
       </Suspense>
     </div>
   );
