@@ -22,8 +22,8 @@ export function useClusterColumns(): Column<Cluster>[] {
     { key: 'mode', label: words.mode, sortable: true, minor: true, cell: (cluster) => cluster.mode },
     { key: 'version', label: words.version, sortable: true, cell: (cluster) => <code>{cluster.version || '–'}</code> },
     { key: 'nodes', label: words.nodes, sortable: true, right: true, cell: (cluster) => (cluster.nodes ? `${cluster.nodes.ready}/${cluster.nodes.total}` : '–') },
-    { key: 'cpu', label: words.cpu, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.cpu} label={words.cpu} /> },
-    { key: 'memory', label: words.memory, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.memory} label={words.memory} /> },
+    { key: 'cpu', label: words.cpu, hint: words.usedHint, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.cpu} label={words.cpu} /> },
+    { key: 'memory', label: words.memory, hint: words.usedHint, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.memory} label={words.memory} /> },
     { key: 'region', label: words.region, sortable: true, minor: true, cell: (cluster) => cluster.region || '–' },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', cell: (cluster) => <Age at={cluster.createdAt} /> },
   ], [words]);

@@ -21,6 +21,7 @@ export const en = {
   nodes: 'Nodes',
   cpu: 'CPU used',
   memory: 'Memory',
+  usedHint: 'What the pods request, of what the nodes can give; not what they use at the moment',
   pods: 'Pods',
   region: 'Region',
   age: 'Age',

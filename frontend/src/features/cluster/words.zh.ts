@@ -23,6 +23,7 @@ export const zh: ClusterWords = {
   nodes: '节点',
   cpu: 'CPU 用量',
   memory: '内存',
+  usedHint: 'Pod 申请的量与节点可分配量之比，并非当前实际用量',
   pods: 'Pod',
   region: '地域',
   age: '时长',

@@ -4,8 +4,8 @@ import { type Column, Rows } from './Rows';
 
 interface Row { name: string; well: boolean }
 const columns: Column<Row>[] = [
-  { key: 'name', label: 'Name', sortable: true, card: 'title', cell: (row) => row.name },
-  { key: 'age', label: 'Age', cell: () => '2d' },
+  { key: 'name', label: 'Name', hint: 'As it was given', sortable: true, card: 'title', cell: (row) => row.name },
+  { key: 'age', label: 'Age', hint: 'Since it joined', cell: () => '2d' },
 ];
 const rows = [{ name: 'a', well: true }, { name: 'b', well: false }];
 const show = (onSort?: (sort: string) => void) => render(
@@ -23,6 +23,8 @@ it('turns the order round, and says which it is', async () => {
   const place = await show(onSort);
   const head = place.querySelector('th');
   expect(head?.getAttribute('aria-sort')).toBe('ascending');
+  expect(head?.querySelector('button')?.title).toMatch(/^As it was given\. .*Name/);
+  expect(head?.nextElementSibling?.getAttribute('title')).toBe('Since it joined');
   await click(head?.querySelector('button'));
   expect(onSort).toHaveBeenCalledWith('-name');
 });

@@ -9,6 +9,8 @@ export interface Column<T> {
   key: string;
   label: string;
   cell: (row: T) => ReactNode;
+  /** What the figures mean, where the label has no room to say so. */
+  hint?: string;
   sortable?: boolean;
   right?: boolean;
   /** The column goes first when the table has little room. */
@@ -64,9 +66,9 @@ function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string | u
   const words = useWords(uiWords);
   const direction = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : undefined;
   return (
-    <th scope="col" aria-sort={direction} data-right={column.right || undefined} data-minor={column.minor || undefined}>
+    <th scope="col" aria-sort={direction} data-right={column.right || undefined} data-minor={column.minor || undefined} title={column.sortable && onSort ? undefined : column.hint}>
       {column.sortable && onSort ? (
-        <button type="button" className={styles['sort']} title={words.sortBy(column.label)} onClick={() => onSort(direction === 'ascending' ? `-${column.key}` : column.key)}>
+        <button type="button" className={styles['sort']} title={[column.hint, words.sortBy(column.label)].filter(Boolean).join('. ')} onClick={() => onSort(direction === 'ascending' ? `-${column.key}` : column.key)}>
           {column.label}
           <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : direction === 'descending' ? ' ↓' : ''}</span>
         </button>
