@@ -156,25 +156,25 @@ func (l *Link) Ready() error {
 	return nil
 }
 
-// prepare fills what sessions are served from, all at once.
+// prepare fills what sessions are served from. What is watched comes first, and at
+// once: when it is there, the cache can be read.
 func (l *Link) prepare(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.followWorks(inner) })
-	group.Go(func() error { return l.follow(ctx) }) // it goes on to be told of changes
 	group.Go(func() error { return l.followManifestWorks(inner) })
-	epoch := l.options.Epoch
-	if epoch == "" {
-		group.Go(func() error {
-			home := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
-			if err := l.options.Client.Get(inner, client.ObjectKey{Name: metav1.NamespaceSystem}, home); err != nil {
-				return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
-			}
-			epoch = string(home.UID)
-			return nil
-		})
-	}
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	if err := l.follow(ctx); err != nil {
+		return err
+	}
+	epoch := l.options.Epoch
+	if epoch == "" {
+		home := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+		if err := l.options.Client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, home); err != nil {
+			return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+		}
+		epoch = string(home.UID)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
