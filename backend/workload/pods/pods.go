@@ -56,9 +56,10 @@ type judged struct {
 	rank rank
 }
 
-// compare orders pods by urgency, then by name.
+// compare orders pods by urgency, then the newest first, which are those of the
+// latest template, then by name.
 func compare(a, b judged) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.Name, b.Name))
 }
 
 func judge(pod *corev1.Pod) judged {

@@ -135,6 +135,18 @@ func TestTheFirstAreThoseThatAreNotReady(t *testing.T) {
 	}
 }
 
+func TestOfTwoThatFailTheNewerIsNamed(t *testing.T) {
+	const failing = `status: {phase: Pending, containerStatuses: [{name: app, state: {waiting: {reason: ErrImagePull}}}]}`
+	older, newer := podOf(t, failing), podOf(t, failing)
+	older.Name, older.CreationTimestamp = "a", metav1.Unix(1700000000, 0)
+	newer.Name, newer.CreationTimestamp = "b", metav1.Unix(1700000060, 0)
+	var counted tally
+	counted.add([]corev1.Pod{*older, *newer}, func(*corev1.Pod) bool { return true })
+	if got := counted.answer("member1").Fact.Params["pod"]; got != "b" {
+		t.Errorf("%s is named", got)
+	}
+}
+
 func TestSelectors(t *testing.T) {
 	labelled := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
 	mixed := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}}}

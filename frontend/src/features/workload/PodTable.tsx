@@ -65,8 +65,8 @@ function PodRows({ cluster, pods }: { cluster: string; pods: Pod[] }) {
   return <Rows caption={words.podsIn(cluster)} columns={columns} rows={pods} rowKey={(pod) => pod.name} note={why} />;
 }
 
-/** What the member says about a pod that is not ready. */
+/** What the member says about a pod that is not ready; which container it is about where there are several. */
 function why(pod: Pod) {
-  if (pod.ok || (!pod.container && !pod.message)) return null;
+  if (pod.ok || (!pod.message && (!pod.container || pod.containers === 1))) return null;
   return <>{pod.container && <code>{pod.container}</code>}{pod.container && pod.message && ': '}{pod.message}</>;
 }
