@@ -50,11 +50,11 @@ func memoryMB(b *testing.B, pid int, key string) float64 {
 	return 0
 }
 
-// settle lets a process come to rest: ten seconds, as an operator would look.
+// settle lets a process come to rest.
 func settle(b *testing.B) {
 	b.Helper()
 	select {
-	case <-time.After(10 * time.Second):
+	case <-time.After(15 * time.Second): // ten seconds after it serves, a hub gives back what only its start needed
 	case <-b.Context().Done():
 	}
 }
