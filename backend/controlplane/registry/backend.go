@@ -22,22 +22,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Backend stores resources through one etcd client, which may be one within the
-// process. The API server by itself makes a client, a connection and two dozen
-// goroutines for every resource.
+// Backend stores resources through etcd clients that may be within the process.
+// The API server by itself makes a connection and two dozen goroutines for every
+// resource.
 type Backend struct {
-	client    *etcdkubernetes.Client
+	connect   func() *clientv3.Client
+	shared    *etcdkubernetes.Client
 	compactor etcd3.Compactor
 	stop      func()
 }
 
-// NewBackend returns a backend over client that forgets every compaction what was
-// before the last one; 0: never.
-func NewBackend(client *clientv3.Client, compaction time.Duration) *Backend {
-	wrapped := &etcdkubernetes.Client{Client: client}
-	wrapped.Kubernetes = wrapped
-	compactor := etcd3.NewCompactor(client, compaction, clock.RealClock{}, nil)
-	return &Backend{client: wrapped, compactor: compactor, stop: compactor.Stop}
+// NewBackend returns a backend over clients of connect that forgets every
+// compaction what was before the last one; 0: never.
+func NewBackend(connect func() *clientv3.Client, compaction time.Duration) *Backend {
+	shared := connect()
+	compactor := etcd3.NewCompactor(shared, compaction, clock.RealClock{}, nil)
+	return &Backend{connect: connect, shared: wrapped(shared), compactor: compactor, stop: compactor.Stop}
+}
+
+func wrapped(client *clientv3.Client) *etcdkubernetes.Client {
+	w := &etcdkubernetes.Client{Client: client}
+	w.Kubernetes = w
+	return w
 }
 
 // Stop ends compaction; it belongs before the end of etcd.
@@ -79,12 +85,17 @@ func (r redirected) GetRESTOptions(resource schema.GroupResource, example runtim
 // parameters.
 func (b *Backend) raw(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+	return b.store(b.shared, config, resourcePrefix, newFunc, newListFunc)
+}
+
+func (b *Backend) store(client *etcdkubernetes.Client, config *storagebackend.ConfigForResource, resourcePrefix string,
+	newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
 	versioner := storage.APIObjectVersioner{}
 	transformer := config.Transformer
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
 	}
-	store, err := etcd3.New(b.client, b.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource,
+	store, err := etcd3.New(client, b.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource,
 		transformer, config.LeaseManagerConfig, etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build storage of %s: %w", config.GroupResource, err)
@@ -93,10 +104,13 @@ func (b *Backend) raw(config *storagebackend.ConfigForResource, resourcePrefix s
 	return store, sync.OnceFunc(store.Close), nil
 }
 
-// cached is raw behind a watch cache.
+// cached is raw behind a watch cache. Each has a client of its own: a list waits
+// until the cache is as new as etcd, which etcd tells a client only when all its
+// watches are.
 func (b *Backend) cached(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-	store, destroy, err := b.raw(config, resourcePrefix, keyFunc, newFunc, newListFunc, attributes, triggers, indexers)
+	client := b.connect()
+	store, destroy, err := b.store(wrapped(client), config, resourcePrefix, newFunc, newListFunc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,5 +128,6 @@ func (b *Backend) cached(config *storagebackend.ConfigForResource, resourcePrefi
 		delegator.Stop()
 		watched.Stop()
 		destroy()
+		_ = client.Close() // nothing of it is open any more
 	}), nil
 }

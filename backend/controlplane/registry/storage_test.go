@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +57,7 @@ func startGroups(t *testing.T, proxy registry.ProxyFunc) map[string]rest.Storage
 	etcdOptions.StorageConfig.CountMetricPollPeriod = 0
 	client := v3client.New(etcd.Server)
 	t.Cleanup(func() { _ = client.Close() })
-	backend := registry.NewBackend(client, 0)
+	backend := registry.NewBackend(func() *clientv3.Client { return client }, 0)
 	t.Cleanup(backend.Stop)
 	getter, err := registry.NewRESTOptionsGetter(*etcdOptions, backend, nil)
 	if err != nil {
