@@ -172,9 +172,8 @@ func TestDeniedRequestIsWaitedForAndAskedAgain(t *testing.T) {
 func TestTenWaitingRequestsAreEnough(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for range 10 {
+	for n := range 10 {
 		_, stop := f.run()
-		n := len(f.requests())
 		f.eventually("one more request", func() bool { return len(f.requests()) > n })
 		stop()
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ type API struct {
 	version  int
 	Objects  map[string]map[string]any // by path
 	history  map[string]map[string]any // by path@version
+	log      []Event                   // all that was ever told, oldest first
 	Watchers map[chan Event]string     // to the collection's path
 	Tokens   map[string]string         // token → account path; "" for the operator
 	Requests []string
@@ -59,6 +61,8 @@ type Event struct {
 	Type   string         `json:"type"`
 	Object map[string]any `json:"object"`
 	Path   string         `json:"-"`
+
+	version int
 }
 
 // OperatorToken is the bearer token that may do everything.
@@ -141,6 +145,8 @@ func (f *API) Store(path string, object map[string]any, kind string) map[string]
 }
 
 func (f *API) tell(e Event) {
+	e.version = f.version
+	f.log = append(f.log, e)
 	for watcher, collection := range f.Watchers {
 		if within(e.Path, collection) {
 			watcher <- e
@@ -342,6 +348,7 @@ func (f *API) remove(w http.ResponseWriter, path string, body []byte) {
 func (f *API) Drop(path string) {
 	object := f.Objects[path]
 	delete(f.Objects, path)
+	f.version++
 	f.tell(Event{Type: "DELETED", Object: object, Path: path})
 	if f.deleted != nil {
 		f.deleted(path)
@@ -400,19 +407,20 @@ func (f *API) watch(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusUnprocessableEntity, "Invalid", "no streaming lists here") // clients fall back to a list
 		return
 	}
-	events := make(chan Event, 100)
-	f.Mu.Lock()
-	f.Watchers[events] = r.URL.Path
-	// What changed since the version asked for, as a watch cache would say.
-	var since int
-	_, _ = fmt.Sscan(r.URL.Query().Get("resourceVersion"), &since)
-	for path, object := range f.Objects {
-		var version int
-		_, _ = fmt.Sscan(object["metadata"].(map[string]any)["resourceVersion"].(string), &version)
-		if within(path, r.URL.Path) && version > since {
-			events <- Event{Type: "MODIFIED", Object: object, Path: path}
-		}
+	// What happened since the version asked for, deletions too, as a watch cache
+	// would say.
+	since, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if err != nil {
+		Refuse(w, http.StatusBadRequest, "BadRequest", "a watch here needs the version it starts from")
+		return
 	}
+	f.Mu.Lock()
+	missed := slices.DeleteFunc(slices.Clone(f.log), func(e Event) bool { return e.version <= since || !within(e.Path, r.URL.Path) })
+	events := make(chan Event, len(missed)+100)
+	for _, e := range missed {
+		events <- e
+	}
+	f.Watchers[events] = r.URL.Path
 	f.Mu.Unlock()
 	defer func() {
 		f.Mu.Lock()
