@@ -44,10 +44,10 @@ func appliedCondition(summary ocmworkv1alpha1.ManifestWorkReplicaSetSummary, pro
 	switch {
 	case problem != nil:
 		c.Reason, c.Message = ocmworkv1alpha1.ReasonNotAsExpected, problem.Error()
-	case summary.Total > 0 && summary.Applied == summary.Total:
+	case summary.DesiredTotal > 0 && summary.Applied == summary.DesiredTotal:
 		c.Status, c.Reason = metav1.ConditionTrue, ocmworkv1alpha1.ReasonAsExpected
 	default:
-		c.Message = fmt.Sprintf("%d of %d clusters have applied their work", summary.Applied, summary.Total)
+		c.Message = fmt.Sprintf("%d of %d clusters have applied their work", summary.Applied, summary.DesiredTotal)
 	}
 	return c
 }

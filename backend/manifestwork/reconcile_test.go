@@ -194,12 +194,12 @@ func (f *fixture) testAll(t *testing.T) {
 		f.report(t, cluster, "all", well)
 	}
 	shown := f.awaitStatus(t, "all", "PlacementVerified True/AsExpected", "PlacementRolledOut True/Complete", "ManifestworkApplied True/AsExpected")
-	three := ocmworkv1alpha1.ManifestWorkReplicaSetSummary{Total: 3, Available: 3, Applied: 3}
+	three := ocmworkv1alpha1.ManifestWorkReplicaSetSummary{Total: 3, DesiredTotal: 3, Updated: 3, Available: 3, Applied: 3}
 	if diff := cmp.Diff(three, shown.Status.Summary); diff != "" {
 		t.Error(diff)
 	}
 	one, two := shown.Status.PlacementsSummary[0], shown.Status.PlacementsSummary[1]
-	if one.Summary.Total != 2 || two.Summary.Total != 1 || one.AvailableDecisionGroups != "1 (2 / 2 clusters applied)" {
+	if one.Summary.Total != 2 || two.Summary.DesiredTotal != 1 || two.Summary.Updated != 1 || one.AvailableDecisionGroups != "1 (2 / 2 clusters applied)" {
 		t.Errorf("by placement: %+v", shown.Status.PlacementsSummary)
 	}
 	work := new(ocmworkv1.ManifestWork)
@@ -282,9 +282,16 @@ func (f *fixture) testProgressive(t *testing.T) {
 	if got := f.values(t.Context(), "step"); got["cluster3"] != "" || shown.Status.Summary.Degraded != 1 {
 		t.Errorf("it went on: %v, %+v", got, shown.Status.Summary)
 	}
+	if got := shown.Status.Summary; got.Total != 3 || got.DesiredTotal != 4 || got.Updated != 3 {
+		t.Errorf("three of four clusters have the template, the summary is %+v", got)
+	}
 	// A new template begins anew, with the canary.
 	f.setTemplate(t, "step", "2")
 	f.awaitValues(t, "step", map[string]string{"cluster4": "2", "cluster1": "1", "cluster2": "1"})
+	f.Await(t, "the canary to be counted as updated", func(ctx context.Context) bool {
+		got := &shown.Status.Summary
+		return f.Client.Get(ctx, client.ObjectKeyFromObject(shown), shown) == nil && got.Total == 3 && got.DesiredTotal == 4 && got.Updated == 1
+	})
 	f.hold(t, "cluster4", "step")
 	f.Await(t, "foreground", func(ctx context.Context) bool {
 		if f.Client.Get(ctx, client.ObjectKeyFromObject(set), set) != nil {

@@ -42,6 +42,7 @@ func (t *target) summarize(works map[string]*ocmworkv1.ManifestWork) ocmworkv1al
 			if work == nil {
 				continue
 			}
+			summary.Summary.Total++
 			count(&summary.Summary, work, member.Progress)
 			if member.Progress != ToApply && isTrue(work, ocmworkv1.ConditionApplied) {
 				applied++
@@ -52,14 +53,17 @@ func (t *target) summarize(works map[string]*ocmworkv1.ManifestWork) ocmworkv1al
 		}
 		within += applied
 	}
-	summary.Summary.Total = len(together(t.batches))
-	summary.AvailableDecisionGroups = fmt.Sprintf("%d (%d / %d clusters applied)", groups, within, summary.Summary.Total)
+	summary.Summary.DesiredTotal = len(together(t.batches))
+	summary.AvailableDecisionGroups = fmt.Sprintf("%d (%d / %d clusters applied)", groups, within, summary.Summary.DesiredTotal)
 	return summary
 }
 
 // count adds one work. What it says of an older template does not count as
 // applied.
 func count(summary *ocmworkv1alpha1.ManifestWorkReplicaSetSummary, work *ocmworkv1.ManifestWork, progress Progress) {
+	if progress != ToApply && work.DeletionTimestamp == nil {
+		summary.Updated++
+	}
 	if progress != ToApply && isTrue(work, ocmworkv1.ConditionApplied) {
 		summary.Applied++
 	}
@@ -81,6 +85,8 @@ func isTrue(work *ocmworkv1.ManifestWork, kind string) bool {
 
 func add(to *ocmworkv1alpha1.ManifestWorkReplicaSetSummary, more ocmworkv1alpha1.ManifestWorkReplicaSetSummary) {
 	to.Total += more.Total
+	to.DesiredTotal += more.DesiredTotal
+	to.Updated += more.Updated
 	to.Available += more.Available
 	to.Progressing += more.Progressing
 	to.Degraded += more.Degraded

@@ -103,9 +103,15 @@ type ManifestWorkReplicaSetStatus struct {
 
 // ManifestWorkReplicaSetSummary counts works.
 type ManifestWorkReplicaSetSummary struct {
-	// Total is how many clusters shall have the work.
+	// Total is how many works there are.
 	// +optional
 	Total int `json:"total"`
+	// DesiredTotal is how many clusters shall have the work.
+	// +optional
+	DesiredTotal int `json:"desiredTotal"`
+	// Updated counts the works that hold the current template.
+	// +optional
+	Updated int `json:"updated"`
 	// Available counts the works whose objects are there.
 	// +optional
 	Available int `json:"available"`
