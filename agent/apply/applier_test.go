@@ -454,7 +454,7 @@ func TestWatch(t *testing.T) {
 			if got != "karmada-es-edge-7/web" {
 				t.Errorf("told of %s", got)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("not told")
 		}
 	}

@@ -65,7 +65,7 @@ func (b *bench) deliver(w *workv1alpha1.Work, revision uint64) {
 // await returns the next ack that satisfies a condition.
 func (b *bench) await(what string, ok func(*agentapi.Ack) bool) *agentapi.Ack {
 	b.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		select {
 		case ack := <-b.acks:
@@ -74,6 +74,18 @@ func (b *bench) await(what string, ok func(*agentapi.Ack) bool) *agentapi.Ack {
 			}
 		case <-deadline:
 			b.Fatalf("no ack: %s", what)
+		}
+	}
+}
+
+func (b *bench) eventually(what string, ok func() bool) {
+	b.Helper()
+	deadline := time.After(time.Minute)
+	for !ok() {
+		select {
+		case <-deadline:
+			b.Fatalf("did not happen: %s", what)
+		case <-time.After(time.Millisecond):
 		}
 	}
 }
@@ -207,6 +219,8 @@ func TestWorkerWritesNothingWhileClosed(t *testing.T) {
 	b.deliver(work(t, "web", web), 7)
 	b.await("applied", applied)
 	b.worker.Close()
+	b.deliver(work(t, "web", web), 7)
+	b.eventually("what was under way has ended", func() bool { return b.worker.Parked("web") })
 	b.member.Writes()
 	b.member.Remove("Deployment", "default", "web")
 	b.deliver(work(t, "a", shop), 8)

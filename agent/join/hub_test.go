@@ -62,9 +62,9 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) pin() string { return join.Pin(a.cert) }
 
 // sign issues a certificate for a public key.
-func (a *authority) sign(subject pkix.Name, key any, lifetime time.Duration, addresses ...net.IP) []byte {
+func (a *authority) sign(subject pkix.Name, key any, age, lifetime time.Duration, addresses ...net.IP) []byte {
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: subject, IPAddresses: addresses,
-		NotBefore: time.Now().Add(-time.Second), NotAfter: time.Now().Add(lifetime), KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: time.Now().Add(-age), NotAfter: time.Now().Add(lifetime), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key, a.key)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *authority) serving(t *testing.T, address string) tls.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tls.Certificate{Certificate: [][]byte{a.sign(pkix.Name{CommonName: "hub"}, key.Public(), time.Hour, net.ParseIP(address))}, PrivateKey: key}
+	return tls.Certificate{Certificate: [][]byte{a.sign(pkix.Name{CommonName: "hub"}, key.Public(), time.Second, time.Hour, net.ParseIP(address))}, PrivateKey: key}
 }
 
 const (
@@ -102,8 +102,9 @@ type hub struct {
 	ca       *authority
 	store    *membertest.Server
 	server   *httptest.Server
-	address  string // HOST:PORT
-	lifetime time.Duration
+	address  string        // HOST:PORT
+	lifetime time.Duration // of certificates, from now on
+	age      time.Duration // which they have when they are issued
 
 	servedBy   *authority                         // of the serving certificate
 	named      *authority                         // in cluster-info
@@ -126,7 +127,7 @@ var (
 
 func startHub(t *testing.T, change func(*hub)) *hub {
 	t.Helper()
-	h := &hub{T: t, ca: newAuthority(t), store: membertest.New(t), lifetime: time.Hour, knowsToken: true}
+	h := &hub{T: t, ca: newAuthority(t), store: membertest.New(t), age: time.Second, lifetime: time.Hour, knowsToken: true}
 	for _, r := range []membertest.Resource{requests, clusters, works} {
 		h.store.Serve(r)
 	}
@@ -220,7 +221,7 @@ func (h *hub) issue(o *unstructured.Unstructured) {
 	if err != nil {
 		return
 	}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.ca.sign(csr.Subject, csr.PublicKey, h.lifetime)})
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.ca.sign(csr.Subject, csr.PublicKey, h.age, h.lifetime)})
 	o.Object["status"] = map[string]any{"certificate": base64.StdEncoding.EncodeToString(certificate)}
 }
 

@@ -27,7 +27,7 @@ import (
 func options(t *testing.T, h *hub, member *rest.Config, out *bytes.Buffer) join.Options {
 	t.Helper()
 	return join.Options{Hub: h.address, Token: goodToken(t), Pins: []string{h.ca.pin()}, ClusterName: "edge-7", Member: member,
-		Namespace: "muster-system", Image: "muster/agent:v1", Timeout: 10 * time.Second, Out: out}
+		Namespace: "muster-system", Image: "muster/agent:v1", Timeout: time.Minute, Out: out}
 }
 
 func TestRegisterHere(t *testing.T) {
@@ -155,13 +155,13 @@ func TestRegisterAgain(t *testing.T) {
 	out := &stages{ready: make(chan struct{})}
 	o := options(t, h, config, nil)
 	o.Out = out
-	o.Timeout = 300 * time.Millisecond // the hub never shows it ready
+	o.Timeout = 5 * time.Second // enough for a certificate; the hub never shows it ready
 	var first *join.Identity
 	err := out.register(t, o, func(store *join.Store) { first = store.Current() })
 	failure(t, err, join.CodeLinkRefused)
 
 	h.knowsToken = false // used up meanwhile
-	o.Timeout = 10 * time.Second
+	o.Timeout = time.Minute
 	out = &stages{ready: make(chan struct{})}
 	o.Out = out
 	var second *join.Identity
@@ -251,10 +251,11 @@ func TestRequestNotApproved(t *testing.T) {
 		}, "MU-110", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := startHub(t, func(h *hub) { h.approve = c.approve })
 			_, config := newMember(t)
 			o := options(t, h, config, nil)
-			o.Out, o.Timeout = &bytes.Buffer{}, time.Second
+			o.Out, o.Timeout = &bytes.Buffer{}, 5*time.Second
 			err := join.Register(t.Context(), o)
 			var f *join.Failure
 			if !errors.As(err, &f) || f.Code != c.code || !strings.Contains(f.Explain(), c.text) {

@@ -83,7 +83,7 @@ func (s *stages) register(t *testing.T, o join.Options, agent func(store *join.S
 	case <-s.ready:
 		cancel()
 		return <-done
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatalf("register does not end; printed:\n%s", s)
 		return nil
 	}

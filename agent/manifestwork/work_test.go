@@ -47,9 +47,13 @@ func TestWorkIsAppliedReportedAndRemoved(t *testing.T) {
 	f.run()
 	f.create("web", web)
 	f.condition("web", "Available", metav1.ConditionTrue)
-	f.eventually("the status of the Deployment is told", func() bool {
+	f.eventually("the status of the Deployment is told", func() bool { // whose pods are made one after the other
 		m := f.work("web").Status.ResourceStatus.Manifests
-		return len(m) == 2 && len(m[1].StatusFeedbacks.Values) >= 3
+		if len(m) != 2 || len(m[1].StatusFeedbacks.Values) < 3 {
+			return false
+		}
+		first := m[1].StatusFeedbacks.Values[0]
+		return first.Name == "Replicas" && *first.Value.Integer == 2
 	})
 	work := f.work("web")
 	if diff := cmp.Diff([]string{ocmworkv1.ManifestWorkFinalizer}, work.Finalizers); diff != "" {

@@ -200,10 +200,13 @@ func (l *Link) followWorks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch works: %w", err)
 	}
-	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: l.clusterChanged, DeleteFunc: l.clusterGone}); err != nil {
+	// A Cluster that goes or changes before it was listed is never heard of: sessions
+	// wait for that list, too.
+	known, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: l.clusterChanged, DeleteFunc: l.clusterGone})
+	if err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), followed.HasSynced) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), followed.HasSynced, known.HasSynced) {
 		return ctx.Err()
 	}
 	return nil

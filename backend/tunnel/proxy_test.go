@@ -98,7 +98,7 @@ func (p *proxied) raw(t *testing.T, request string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(connection, request); err != nil {

@@ -40,8 +40,9 @@ type API struct {
 	version  int
 	Objects  map[string]map[string]any // by path
 	history  map[string]map[string]any // by path@version
-	log      []Event                   // all that was ever told, oldest first
-	Watchers map[chan Event]string     // to the collection's path
+	log      []Event                   // all that ever happened, oldest first
+	more     chan struct{}             // closed when the log grows
+	Watchers int                       // how many watch
 	Tokens   map[string]string         // token → account path; "" for the operator
 	Requests []string
 
@@ -56,11 +57,11 @@ type API struct {
 	GitVersion, Date string
 }
 
-// Event is one line of a watch.
+// Event is one thing that happened to an object: a line of a watch.
 type Event struct {
-	Type   string         `json:"type"`
-	Object map[string]any `json:"object"`
-	Path   string         `json:"-"`
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"` // as it was then
+	Path   string          `json:"-"`
 
 	version int
 }
@@ -72,7 +73,7 @@ const OperatorToken = "operator-token"
 func NewAPI(t *testing.T, uid string) *API {
 	t.Helper()
 	f := &API{
-		t: t, uid: uid, Objects: map[string]map[string]any{}, history: map[string]map[string]any{}, Watchers: map[chan Event]string{},
+		t: t, uid: uid, Objects: map[string]map[string]any{}, history: map[string]map[string]any{}, more: make(chan struct{}),
 		Tokens: map[string]string{OperatorToken: ""}, FillTokens: true, GitVersion: "v1.36.3",
 	}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
@@ -140,16 +141,35 @@ func (f *API) Store(path string, object map[string]any, kind string) map[string]
 	old := map[string]any{}
 	_ = json.Unmarshal(data, &old)
 	f.history[fmt.Sprintf("%s@%d", path, f.version)] = old
-	f.tell(Event{Type: kind, Object: object, Path: path})
+	f.tell(Event{Type: kind, Object: data, Path: path})
 	return object
 }
 
+// tell notes what happened at the present version; Mu is held.
 func (f *API) tell(e Event) {
 	e.version = f.version
 	f.log = append(f.log, e)
-	for watcher, collection := range f.Watchers {
-		if within(e.Path, collection) {
-			watcher <- e
+	close(f.more)
+	f.more = make(chan struct{})
+}
+
+// Follow hands on all that happened in a collection after a version, deletions too,
+// and what happens from now on, until done is closed or take returns false.
+func (f *API) Follow(collection string, since int, done <-chan struct{}, take func(Event) bool) {
+	for told := 0; ; {
+		f.Mu.Lock()
+		news, more := f.log[told:], f.more
+		f.Mu.Unlock()
+		told += len(news)
+		for _, e := range news {
+			if e.version > since && within(e.Path, collection) && !take(e) {
+				return
+			}
+		}
+		select {
+		case <-done:
+			return
+		case <-more:
 		}
 	}
 }
@@ -349,7 +369,9 @@ func (f *API) Drop(path string) {
 	object := f.Objects[path]
 	delete(f.Objects, path)
 	f.version++
-	f.tell(Event{Type: "DELETED", Object: object, Path: path})
+	object["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(f.version)
+	data, _ := json.Marshal(object)
+	f.tell(Event{Type: "DELETED", Object: data, Path: path})
 	if f.deleted != nil {
 		f.deleted(path)
 	}
@@ -414,39 +436,25 @@ func (f *API) watch(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusBadRequest, "BadRequest", "a watch here needs the version it starts from")
 		return
 	}
-	f.Mu.Lock()
-	missed := slices.DeleteFunc(slices.Clone(f.log), func(e Event) bool { return e.version <= since || !within(e.Path, r.URL.Path) })
-	events := make(chan Event, len(missed)+100)
-	for _, e := range missed {
-		events <- e
-	}
-	f.Watchers[events] = r.URL.Path
-	f.Mu.Unlock()
-	defer func() {
+	watch := func(change int) {
 		f.Mu.Lock()
-		delete(f.Watchers, events)
-		f.Mu.Unlock()
-	}()
+		defer f.Mu.Unlock()
+		f.Watchers += change
+	}
+	watch(1)
+	defer watch(-1)
 	w.Header().Set("Content-Type", "application/json")
 	w.(http.Flusher).Flush()
 	only, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case e := <-events:
-			if only != "" && !strings.HasSuffix(e.Path, "/"+only) {
-				continue
-			}
-			f.Mu.Lock()
-			data, _ := json.Marshal(e)
-			f.Mu.Unlock()
-			if _, err := w.Write(append(data, '\n')); err != nil {
-				return
-			}
-			w.(http.Flusher).Flush()
+	f.Follow(r.URL.Path, since, r.Context().Done(), func(e Event) bool {
+		if only != "" && !strings.HasSuffix(e.Path, "/"+only) {
+			return true
 		}
-	}
+		data, _ := json.Marshal(e)
+		_, err := w.Write(append(data, '\n'))
+		w.(http.Flusher).Flush()
+		return err == nil
+	})
 }
 
 // fill puts a token into a fresh token Secret, a moment later.

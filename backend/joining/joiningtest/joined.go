@@ -31,27 +31,23 @@ func Joined(t *testing.T) (hub, member *API) {
 	return hub, member
 }
 
-// LetGo stands for the hub's cluster controller: it lets go of a cluster
-// once its deletion was asked for.
+// LetGo stands for the hub's cluster controller: it lets go of a cluster once its
+// deletion was asked for, before or after this call.
 func LetGo(hub *API) {
-	events := make(chan Event, 100)
-	hub.Mu.Lock()
-	hub.Watchers[events] = Parent(ClusterPath + "x")
-	hub.Mu.Unlock()
-	go func() {
-		for e := range events {
-			if e.Type != "MODIFIED" {
-				continue
-			}
-			hub.Mu.Lock()
-			if object := hub.Objects[e.Path]; object != nil && object["metadata"].(map[string]any)["deletionTimestamp"] != nil {
-				delete(hub.Objects, "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works/web")
-				delete(hub.Objects, "/api/v1/namespaces/karmada-es-member1")
-				hub.Drop(e.Path)
-				hub.Mu.Unlock()
-				return
-			}
-			hub.Mu.Unlock()
+	done := hub.t.Context().Done()
+	go hub.Follow(Parent(ClusterPath+"x"), 0, done, func(e Event) bool {
+		hub.Mu.Lock()
+		defer hub.Mu.Unlock()
+		object := hub.Objects[e.Path]
+		if object == nil || object["metadata"].(map[string]any)["deletionTimestamp"] == nil {
+			return true
 		}
-	}()
+		for _, path := range []string{"/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works/web", "/api/v1/namespaces/karmada-es-member1"} {
+			if hub.Objects[path] != nil {
+				hub.Drop(path)
+			}
+		}
+		hub.Drop(e.Path)
+		return false
+	})
 }

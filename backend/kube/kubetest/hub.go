@@ -30,7 +30,7 @@ import (
 
 // awaitLimit bounds Await; awaitEvery is how often it looks.
 const (
-	awaitLimit = 30 * time.Second
+	awaitLimit = 2 * time.Minute
 	awaitEvery = 5 * time.Millisecond
 )
 
