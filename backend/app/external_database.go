@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,8 +33,10 @@ func (a *App) guardDatabase(ctx context.Context, hub client.Client, identity str
 		switch {
 		case ctx.Err() != nil, apierrors.IsNotFound(err), err == nil && (!held(lease) || *lease.Spec.HolderIdentity == identity):
 			return nil
-		case err != nil:
+		case apierrors.IsForbidden(err):
 			return fmt.Errorf("read lease %s: %w", LeaderLease, err)
+		case err != nil:
+			slog.Debug("lease of the acting replica not read", "name", LeaderLease, "error", err) // the API is slow or away; it is asked again
 		case first == nil:
 			first = lease
 		case *lease.Spec.HolderIdentity != *first.Spec.HolderIdentity:

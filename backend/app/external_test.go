@@ -345,6 +345,45 @@ func TestExternalReplicasNeedOneDatabase(t *testing.T) {
 	}
 }
 
+// TestExternalLostLease takes the Lease away from the acting replica, as an API
+// does that was away for too long. It stops acting, and comes back by itself.
+func TestExternalLostLease(t *testing.T) {
+	const leads = "this replica acts for all"
+	e := newExisting(t, controlplanetest.MemberOptions{Name: "existing"})
+	config := e.config(t, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	welcomes := make(chan string, 2)
+	ended := make(chan error, 1)
+	go func() { ended <- app.Serve(ctx, config, e.logs, func(a *app.App) { welcomes <- a.Welcome() }) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	e.awaitWebhooks(t)
+	awaitHolds(t, "the replica to act", func(context.Context) bool { return e.logs.count(leads) == 1 })
+
+	hold := func(ctx context.Context, holder string) bool {
+		leases := e.Client.CoordinationV1().Leases("open-cluster-management-hub")
+		lease, err := leases.Get(ctx, app.LeaderLease, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &holder, &metav1.MicroTime{Time: time.Now()}
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err == nil
+	}
+	awaitHolds(t, "somebody else to take the lease", func(ctx context.Context) bool { return hold(ctx, "thief") })
+	awaitHolds(t, "the hub to start anew", func(context.Context) bool { return e.logs.count("the hub starts anew") == 1 })
+	awaitHolds(t, "the lease to be given up", func(ctx context.Context) bool { return hold(ctx, "") })
+	awaitHolds(t, "the replica to act again", func(context.Context) bool { return e.logs.count(leads) == 2 })
+	e.accept(t, "c1")
+	if len(welcomes) != 1 {
+		t.Errorf("the hub welcomed %d times, want once", len(welcomes))
+	}
+}
+
 // TestWebhooksOnly answers what a whole hub would, without any state.
 func TestWebhooksOnly(t *testing.T) {
 	e := newExisting(t, controlplanetest.MemberOptions{Name: "existing"})

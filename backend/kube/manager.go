@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,31 +38,13 @@ func NewManager(hub *rest.Config, logger *slog.Logger) (manager.Manager, error) 
 	return newManager(hub, logger, manager.Options{})
 }
 
-// Election lets one of several replicas act.
-type Election struct {
-	// Namespace and Name are those of the Lease that the leader holds.
-	Namespace, Name string
-	// Identity tells this replica from all others.
-	Identity string
-}
-
-// renewDeadline is how long a leader tries to renew its Lease; it lives half as
-// long again.
-const renewDeadline = 10 * time.Second
-
-// NewElectedManager is NewManager for one of several replicas: its caches run on
-// each, its controllers on the leader only. The Lease is given up when the
-// manager stops; one that is lost ends the manager with an error.
-func NewElectedManager(hub *rest.Config, logger *slog.Logger, election Election) (manager.Manager, error) {
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, election.Namespace, election.Name,
-		resourcelock.ResourceLockConfig{Identity: election.Identity}, hub, renewDeadline)
-	if err != nil {
-		return nil, fmt.Errorf("build lock of replicas: %w", err)
+// NewDirectManager is NewManager for a hub that stores some kinds itself, nil: none.
+func NewDirectManager(hub *rest.Config, direct Direct, logger *slog.Logger) (manager.Manager, error) {
+	options := manager.Options{}
+	if direct != nil {
+		goDirect(&options, direct)
 	}
-	deadline := renewDeadline
-	return newManager(hub, logger, manager.Options{
-		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true, RenewDeadline: &deadline,
-	})
+	return newManager(hub, logger, options)
 }
 
 func newManager(hub *rest.Config, logger *slog.Logger, options manager.Options) (manager.Manager, error) {
@@ -74,14 +55,12 @@ func newManager(hub *rest.Config, logger *slog.Logger, options manager.Options) 
 	options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = metricsserver.Options{BindAddress: "0"}, "0", "0"
 	options.GracefulShutdownTimeout = &stop
 	options.Controller = config.Controller{SkipNameValidation: &unique, CacheSyncTimeout: syncTimeout}
-	options.Cache = cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{
-				apis.ClusterNamespace: {},
-				cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("metadata.name", ocmv1.LeaseName)},
-			}},
-		},
+	options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	options.Cache.ByObject = map[client.Object]cache.ByObject{
+		&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{
+			apis.ClusterNamespace: {},
+			cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("metadata.name", ocmv1.LeaseName)},
+		}},
 	}
 	options.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}}
 	m, err := manager.New(hub, options)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -84,20 +83,9 @@ Kubernetes API (docs/second-plane.md).`,
 			if config.External != nil && config.External.WebhooksOnly {
 				return serveWebhooks(command, config)
 			}
-			hub, err := app.New(config, command.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			go func() {
-				select {
-				case <-hub.Serving():
-					fmt.Fprint(command.OutOrStdout(), hub.Welcome())
-				case <-command.Context().Done():
-				}
-			}()
-			err = hub.Start(command.Context())
-			slog.Info("hub stopped")
-			return err
+			return app.Serve(command.Context(), config, command.ErrOrStderr(), func(hub *app.App) {
+				fmt.Fprint(command.OutOrStdout(), hub.Welcome())
+			})
 		},
 	}
 	flags.add(command)
