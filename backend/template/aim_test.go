@@ -11,12 +11,17 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/template"
 )
 
 // testAim has a policy select nothing, then something, then nothing again.
 func testAim(t *testing.T, f *fixture) {
 	ns := f.namespace(t, "aim")
 	f.Create(t, newConfigMap(ns, "there"))
+	f.Await(t, "the template in the cache", func(context.Context) bool {
+		_, ok := f.cache.Get(template.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns, Name: "there"})
+		return ok
+	})
 	hits := newPP(ns, "hits", sel("v1", "ConfigMap", "there", nil))
 	f.Create(t, hits)
 	pp := newPP(ns, "p", sel("v1", "ConfigMap", "c", nil))
