@@ -75,7 +75,7 @@ func newLive() *live.Hub {
 // newHub builds domains and controllers; nothing runs yet.
 func (a *App) newHub() (*hub, error) {
 	config := a.plane.Config()
-	manager, err := kube.NewManager(config, slog.New(sorted{slog.Default().Handler()}))
+	manager, err := kube.NewDirectManager(config, a.plane.Direct(), slog.New(sorted{slog.Default().Handler()}))
 	if err != nil {
 		return nil, err
 	}

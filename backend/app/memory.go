@@ -3,21 +3,26 @@ package app
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
 const (
-	// gcPercent trades a little CPU for a third of the resting memory (figures in
-	// ARCHITECTURE.md); the environment's GOGC wins.
-	gcPercent = 50
-	// settled is after how long the caches and OpenAPI documents of the start
-	// have been built and what they were built from can be given back.
+	// restPercent trades a little CPU for a third of the resting memory, workPercent
+	// memory for a sixth of the CPU while there is much to do (figures in
+	// ARCHITECTURE.md). The environment's GOGC wins over both.
+	restPercent, workPercent = 50, 150
+	// workCycle is the pace of collections that means much to do.
+	workCycle = time.Second
+	// settled is how long after the start, and after work, what was needed for it
+	// can be given back.
 	settled = 10 * time.Second
 )
 
 // keepSmall gives memory back to the machine once the start, which is let have
-// what it likes, is over.
+// what it likes, is over, and again after each time of much work.
 func keepSmall(ctx context.Context, serving <-chan struct{}) error {
 	select {
 	case <-serving:
@@ -25,13 +30,83 @@ func keepSmall(ctx context.Context, serving <-chan struct{}) error {
 		return nil
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(restPercent)
 	}
 	select {
 	case <-time.After(settled):
 		debug.FreeOSMemory()
 		dropCode()
 	case <-ctx.Done():
+		return nil
 	}
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	p := &pace{}
+	p.follow()
+	<-ctx.Done()
+	p.end()
 	return nil
+}
+
+// pace has the garbage collector take more memory while its cycles follow each
+// other closely, and less when they no longer do.
+type pace struct {
+	mu      sync.Mutex
+	last    time.Time   // the last cycle
+	calm    time.Time   // cycles before are of our own making
+	resting *time.Timer // ends the time of work; nil outside of it
+	ended   bool
+}
+
+// follow has the cycles of the collector noticed: each frees an object whose end
+// is told.
+func (p *pace) follow() {
+	runtime.AddCleanup(new([32]byte), func(p *pace) {
+		if p.cycle(time.Now()) {
+			p.follow()
+		}
+	}, p)
+}
+
+// cycle notices a cycle, and returns whether others should be noticed.
+func (p *pace) cycle(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return false
+	}
+	busy := now.Sub(p.last) < workCycle && now.After(p.calm)
+	p.last = now
+	switch {
+	case busy && p.resting == nil:
+		debug.SetGCPercent(workPercent)
+		p.resting = time.AfterFunc(settled, p.rest)
+	case busy:
+		p.resting.Reset(settled)
+	}
+	return true
+}
+
+// rest ends a time of work.
+func (p *pace) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.resting == nil {
+		return
+	}
+	p.resting = nil
+	debug.SetGCPercent(restPercent)
+	debug.FreeOSMemory()
+	p.calm = time.Now().Add(workCycle)
+}
+
+// end stops following.
+func (p *pace) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.resting != nil {
+		p.resting.Stop()
+	}
 }

@@ -44,6 +44,7 @@ type apiServer struct {
 	backend *registry.Backend
 	ln      net.Listener
 	ready   func() error
+	direct  *registry.Direct
 	openAPI *openapicommon.OpenAPIV3Config
 }
 
@@ -191,14 +192,15 @@ func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, com
 	if err != nil {
 		return fmt.Errorf("build our groups: %w", err)
 	}
-	if err := server.InstallAPIGroups(groups...); err != nil {
+	if err := server.InstallAPIGroups(groups.Infos...); err != nil {
 		return fmt.Errorf("install our groups: %w", err)
 	}
+	s.direct = groups.Direct(config.AdmissionControl)
 	// The group's own web service would swallow the group's versions that custom
 	// resources serve; the aggregator answers group discovery.
 	container := server.Handler.GoRestfulContainer
 	for _, service := range container.RegisteredWebServices() {
-		for _, group := range groups {
+		for _, group := range groups.Infos {
 			if service.RootPath() == "/apis/"+group.PrioritizedVersions[0].Group {
 				if err := container.Remove(service); err != nil {
 					return fmt.Errorf("remove web service %s: %w", service.RootPath(), err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/backend/controlplane/registry"
+	"muster.dev/muster/backend/kube"
 )
 
 const (
@@ -38,6 +39,7 @@ type Embedded struct {
 	ca      []byte
 	ln      net.Listener
 	config  atomic.Pointer[rest.Config]
+	direct  atomic.Pointer[registry.Direct]
 	ready   atomic.Bool
 	serving chan struct{}
 }
@@ -84,6 +86,14 @@ func (e *Embedded) Config() *rest.Config {
 	return config
 }
 
+// Direct implements Plane. It is nil until the API server has been built.
+func (e *Embedded) Direct() kube.Direct {
+	if direct := e.direct.Load(); direct != nil {
+		return direct
+	}
+	return nil
+}
+
 // CA implements Plane.
 func (e *Embedded) CA() []byte { return e.ca }
 
@@ -117,6 +127,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.direct.Store(server.direct)
 	e.config.Store(aggregator.GenericAPIServer.LoopbackClientConfig)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.run(ctx, aggregator) })

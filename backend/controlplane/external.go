@@ -23,6 +23,7 @@ import (
 
 	"muster.dev/muster/backend/controlplane/webhook"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/kube"
 )
 
 const (
@@ -114,6 +115,9 @@ func NewExternal(options ExternalOptions) (*External, error) {
 
 // Config implements Plane.
 func (e *External) Config() *rest.Config { return rest.CopyConfig(e.options.API) }
+
+// Direct implements Plane: the objects are another process's.
+func (e *External) Direct() kube.Direct { return nil }
 
 // CA implements Plane.
 func (e *External) CA() []byte { return e.finding().ca }
@@ -340,8 +344,7 @@ func (e *External) Lead(ctx context.Context) error {
 	}
 	if e.options.Signing.Sign {
 		group.Go(func() error { return e.sign(ctx) })
-	} else {
-		group.Go(func() error { return e.watchSigner(ctx) })
 	}
+	group.Go(func() error { return e.watchSigner(ctx) })
 	return group.Wait()
 }

@@ -21,6 +21,7 @@ import (
 
 	"muster.dev/muster/backend/controlplane/registry"
 	"muster.dev/muster/backend/controlplane/webhook"
+	"muster.dev/muster/backend/kube"
 )
 
 // Plane is a Kubernetes-style API that holds the hub's objects.
@@ -33,6 +34,9 @@ type Plane interface {
 	// Config is how the hub itself reaches the API, with all rights and no
 	// client-side rate limit.
 	Config() *rest.Config
+	// Direct is the hub's short way to objects that this process stores, nil if it
+	// stores none.
+	Direct() kube.Direct
 	// CA is the certificate authority, in PEM, that members verify the hub API's
 	// serving certificate with. Embedded knows it from the start, External once
 	// it serves.

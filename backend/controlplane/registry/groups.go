@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -43,9 +45,19 @@ func APIServicePriorities() map[schema.GroupVersion]Priority {
 	}
 }
 
-// NewGroups builds the typed groups over the storage that getter gives. The result goes to GenericAPIServer.InstallAPIGroups. Afterwards
-// the web service of each group should be removed from the server, so that custom resources can serve other versions of the group.
-func NewGroups(getter generic.RESTOptionsGetter, options Options) ([]*genericapiserver.APIGroupInfo, error) {
+// Groups are the typed groups.
+type Groups struct {
+	// Infos go to GenericAPIServer.InstallAPIGroups. Afterwards the web service of each group should be removed from the server, so that
+	// custom resources can serve other versions of the group.
+	Infos []*genericapiserver.APIGroupInfo
+	kinds map[reflect.Type]*directKind
+}
+
+// Direct is the short way to the objects of the groups; admit judges what is written by it.
+func (g *Groups) Direct(admit admission.Interface) *Direct { return newDirect(admit, g.kinds) }
+
+// NewGroups builds the typed groups over the storage that getter gives.
+func NewGroups(getter generic.RESTOptionsGetter, options Options) (*Groups, error) {
 	clusters, err := newStores(getter, clusterKind(time.Now), naming[clusterv1alpha1.Cluster, clusterv1alpha1.ClusterList]{
 		plural: clusterv1alpha1.ResourcePluralCluster, singular: clusterv1alpha1.ResourceSingularCluster, table: clusterTable(),
 	})
@@ -84,7 +96,11 @@ func NewGroups(getter generic.RESTOptionsGetter, options Options) ([]*genericapi
 		"resourcebindings": listed{bindings.main, "rb"}, "resourcebindings/status": bindings.status,
 		"clusterresourcebindings": listed{clusterBindings.main, "crb"}, "clusterresourcebindings/status": clusterBindings.status,
 	}
-	return []*genericapiserver.APIGroupInfo{clusterGroup, workGroup}, nil
+	all := &Groups{Infos: []*genericapiserver.APIGroupInfo{clusterGroup, workGroup}, kinds: map[reflect.Type]*directKind{}}
+	for _, s := range []stores{clusters, works, bindings, clusterBindings} {
+		all.kinds[reflect.TypeOf(s.main.New())] = s.direct
+	}
+	return all, nil
 }
 
 func newGroup(name string) *genericapiserver.APIGroupInfo {
@@ -109,6 +125,7 @@ type object[T any] interface {
 type stores struct {
 	main   *genericregistry.Store
 	status *statusREST
+	direct *directKind
 }
 
 func newStores[T, L, S, U any, PT object[T], PL object[L]](getter generic.RESTOptionsGetter, k kind[T, S, U], r naming[T, L]) (stores, error) {
@@ -135,7 +152,13 @@ func newStores[T, L, S, U any, PT object[T], PL object[L]](getter generic.RESTOp
 	status := *store
 	statusRules := statusStrategy[T, S, U]{main}
 	status.UpdateStrategy, status.ResetFieldsStrategy = statusRules, statusRules
-	return stores{main: store, status: &statusREST{store: &status}}, nil
+	made := stores{main: store, status: &statusREST{store: &status}}
+	kinds, _, err := Scheme.ObjectKinds(PT(new(T)))
+	if err != nil {
+		return stores{}, fmt.Errorf("name the kind of %s: %w", r.plural, err)
+	}
+	made.direct = newDirectKind[T, S, U, PT](k, kinds[0].Kind, r.plural, made)
+	return made, nil
 }
 
 // listed adds a resource to the category karmada-io and gives it a short name.

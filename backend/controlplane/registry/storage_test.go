@@ -33,8 +33,14 @@ import (
 // etcdReady bounds the start of etcd on a busy machine.
 const etcdReady = time.Minute
 
-// startGroups returns the typed groups over a real etcd in this process, without a socket for its peers.
+// startGroups returns the storage of each resource over a real etcd.
 func startGroups(t *testing.T, proxy registry.ProxyFunc) map[string]rest.Storage {
+	t.Helper()
+	return storages(groupsOverEtcd(t, proxy).Infos)
+}
+
+// groupsOverEtcd are the typed groups over a real etcd in this process, without a socket for its peers.
+func groupsOverEtcd(t *testing.T, proxy registry.ProxyFunc) *registry.Groups {
 	t.Helper()
 	config := embed.NewConfig()
 	config.Dir = t.TempDir()
@@ -67,7 +73,7 @@ func startGroups(t *testing.T, proxy registry.ProxyFunc) map[string]rest.Storage
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storages(groups)
+	return groups
 }
 
 func storages(groups []*genericapiserver.APIGroupInfo) map[string]rest.Storage {
