@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		authority = dir
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if plane, err = controlplanetest.NewMember(ctx, dir, controlplanetest.MemberOptions{Name: "hub", Nodes: 2}); err != nil {
 			panic(err)

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if plane, err = controlplanetest.NewMember(ctx, dir, controlplanetest.MemberOptions{Name: "both"}); err != nil {
 			panic(err)

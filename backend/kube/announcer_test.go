@@ -70,7 +70,7 @@ func TestTellKeepsNotes(t *testing.T) {
 		select {
 		case note := <-notes:
 			told[note]++
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("only %v was told", told)
 		}
 	}

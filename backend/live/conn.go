@@ -23,10 +23,11 @@ type limits struct {
 	ping    time.Duration // between two pings
 	recheck time.Duration // between two looks at the session
 	silence time.Duration // of the client; browsers answer pings by themselves
+	write   time.Duration // of one message, before the client counts as dead
 	queue   int           // messages waiting for one reader, coalesced by row
 }
 
-var usual = limits{ping: 10 * time.Second, recheck: 30 * time.Second, silence: 45 * time.Second, queue: 1024}
+var usual = limits{ping: 10 * time.Second, recheck: 30 * time.Second, silence: 45 * time.Second, write: writeLimit, queue: 1024}
 
 // Peer is the signed-in user behind a connection.
 type Peer interface {
@@ -216,14 +217,14 @@ func (c *connection) isSlow() bool {
 
 // ping tells the page that the hub is there, and asks the browser whether it is.
 func (c *connection) ping(now time.Time) bool {
-	if c.socket.WriteControl(websocket.PingMessage, nil, now.Add(writeLimit)) != nil {
+	if c.socket.WriteControl(websocket.PingMessage, nil, now.Add(c.hub.limits.write)) != nil {
 		return false
 	}
 	return c.send(message{Type: "ping", At: now.UTC().Format(time.RFC3339Nano)}.encode())
 }
 
 func (c *connection) send(data []byte) bool {
-	_ = c.socket.SetWriteDeadline(time.Now().Add(writeLimit))
+	_ = c.socket.SetWriteDeadline(time.Now().Add(c.hub.limits.write))
 	return c.socket.WriteMessage(websocket.TextMessage, data) == nil
 }
 

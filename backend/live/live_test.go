@@ -77,7 +77,7 @@ func (s *site) dial(t *testing.T, origin string) (*websocket.Conn, int) {
 		return nil, response.StatusCode
 	}
 	t.Cleanup(func() { socket.Close() })
-	if err := socket.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return socket, http.StatusSwitchingProtocols

@@ -264,11 +264,12 @@ func (f *fixture) testChanges(t *testing.T) {
 	f.awaitDecisions(t, p, none)
 	f.awaitCondition(t, p, func() []metav1.Condition { return p.Status.Conditions }, "PlacementSatisfied", metav1.ConditionFalse, "NoManagedClusterSetBindings")
 	f.change(t, p, func() { p.Annotations = map[string]string{ocmv1beta1.DisableAnnotation: "true"} })
+	follow := &ocmv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "changes", Name: "follow"}}
+	f.Create(t, follow)
+	f.awaitDecisions(t, follow, map[string][]string{"follow-decision-1": {}}) // then the annotation is known, too
 	f.bind(t, "changes", "fleet")
 	last := cluster("changes-last", ocmv1.ClusterSetLabel+"=fleet")
 	f.Create(t, &last)
-	follow := &ocmv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "changes", Name: "follow"}}
-	f.Create(t, follow)
 	f.Await(t, "the other placement", func(ctx context.Context) bool {
 		return slices.Contains(f.decisions(ctx, follow)["follow-decision-1"], "changes-last")
 	})

@@ -114,7 +114,7 @@ func newFixture(t *testing.T, prepare func(*workloadtest.World)) *fixture {
 // eventually waits for a condition that events bring about.
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return met(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) { return met(), nil })
 	if err != nil {
 		t.Fatalf("%s: did not happen", what)
 	}

@@ -24,7 +24,7 @@ import (
 
 // startTimeout bounds the start of a member or a hub. Alone on two cores either
 // takes 2–4 s.
-const startTimeout = 2 * time.Minute
+const startTimeout = 5 * time.Minute
 
 // memberControllers are the kube controllers that joining, leaving and applying
 // rely on. Node lifecycle is left out: nothing renews a fake node's lease.

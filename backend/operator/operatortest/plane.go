@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	startLimit = 2 * time.Minute
+	startLimit = 5 * time.Minute
 	// Patience bounds the wait for one expected state; nothing is measured by it.
 	Patience = 90 * time.Second
 	poll     = 100 * time.Millisecond

@@ -112,7 +112,7 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request, resource string) {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return holds(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("wait for %s: %v", what, err)
 	}

@@ -50,7 +50,7 @@ func newFixture(t testing.TB, gates policy.Gates, prepare func(*workloadtest.Wor
 		}
 	})
 	t.Cleanup(func() { cancel(); parts.Wait() })
-	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return f.service.Ready() == nil, nil })
+	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) { return f.service.Ready() == nil, nil })
 	if err != nil {
 		t.Fatal("the domain is not ready")
 	}
