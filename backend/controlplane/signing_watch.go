@@ -20,7 +20,8 @@ import (
 const signerRetry = 10 * time.Second
 
 // signerWatch says of approved requests that nobody signs them, on the request
-// itself and as an Event, and takes the note away once somebody does.
+// itself and as an Event, and takes the note away once somebody does. Where the hub
+// signs by itself it only takes away what it wrote before.
 type signerWatch struct {
 	plane  *External
 	store  cache.Store
@@ -76,6 +77,9 @@ func (w *signerWatch) look(ctx context.Context, name string) error {
 			w.warned = false
 			return w.mark(ctx, request, nil)
 		}
+		return nil
+	}
+	if options.Sign {
 		return nil
 	}
 	if left := options.Patience - time.Since(since); left > 0 {

@@ -1,0 +1,179 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+	"muster.dev/muster/backend/database/databasetest"
+)
+
+// externalSpace holds the objects of a hub on an existing API.
+const externalSpace = "open-cluster-management-hub"
+
+// onExisting gives the hub on an existing API its rights there, and returns the
+// kubeconfig that it runs with.
+func onExisting(t *testing.T, h *hub) string {
+	t.Helper()
+	kubectl(t, h.Kubeconfig, "apply", "-f", filepath.Join("..", "deploy", "external", "rbac.yaml"))
+	token := strings.TrimSpace(kubectl(t, h.Kubeconfig, "create", "token", "muster-hub", "--namespace", externalSpace, "--duration", "1h"))
+	config, err := clientcmd.LoadFromFile(h.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[config.CurrentContext].AuthInfo = "hub"
+	file := filepath.Join(t.TempDir(), "hub.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// startReplica runs a replica of a hub on an existing API. It ends with the test.
+func startReplica(t *testing.T, name, kubeconfig, database string, more ...string) *controlplanetest.Process {
+	t.Helper()
+	muster, err := controlplanetest.Binary("muster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addresses [2]string
+	for i := range addresses {
+		if addresses[i], err = controlplanetest.FreeAddress(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	args := append([]string{"serve", "--kubeconfig", kubeconfig, "--database", database, "--data-dir", filepath.Join(dir, "data"),
+		"--webhook-listen", addresses[0], "--dashboard-listen", addresses[1]}, more...)
+	p, err := controlplanetest.StartProcess(exec.Command(muster, args...), filepath.Join(dir, name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.Tail())
+		}
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// acts tells whether a replica has become the one that acts.
+func acts(t *testing.T, p *controlplanetest.Process) bool {
+	t.Helper()
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(text), "this replica acts for all")
+}
+
+// awaitExternal waits until the acting replica has the API ask it, which comes last.
+func awaitExternal(t *testing.T, h *hub, p *controlplanetest.Process) {
+	t.Helper()
+	eventually(t, "the replica acts", func(context.Context) bool { return acts(t, p) })
+	eventually(t, "the API asks the hub", func(ctx context.Context) bool {
+		_, err := h.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "manifestworkvalidators.admission.work.open-cluster-management.io", metav1.GetOptions{})
+		return err == nil
+	})
+	eventually(t, "the account that introduces clusters", func(ctx context.Context) bool {
+		_, err := h.client.CoreV1().ServiceAccounts(ocmSpace).Get(ctx, ocmAccount, metav1.GetOptions{})
+		return err == nil
+	})
+}
+
+// TestOCMExternalWalk is the walk on an existing Kubernetes API with two replicas
+// of the hub: to Available, work, and on with the other replica when the acting one
+// is killed.
+func TestOCMExternalWalk(t *testing.T) {
+	t.Parallel()
+	api := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "existing"})
+	h := &hub{Hub: &controlplanetest.Hub{Kubeconfig: api.Kubeconfig}}
+	h.connect(t)
+	kubeconfig, database := onExisting(t, h), databasetest.StartPostgres(t)
+	first := startReplica(t, "first", kubeconfig, database)
+	awaitExternal(t, h, first)
+	second := startReplica(t, "second", kubeconfig, database)
+
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 2})
+	startKlusterlet(t, m, "east", ocmBootstrap(t, h, ocmToken(t, h)))
+	walkToAvailable(t, h, m)
+	walkWork(t, h, m)
+	if acts(t, second) {
+		t.Error("both replicas act")
+	}
+
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other replica acts", func(context.Context) bool { return acts(t, second) })
+	west := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": ocmv1.GroupVersion.String(), "kind": "ManagedCluster", "metadata": map[string]any{"name": "west"},
+	}}
+	// Until the configurations lead to the second replica, the API refuses.
+	eventually(t, "west is announced", func(ctx context.Context) bool {
+		_, err := h.dynamic.Resource(managedClustersResource).Create(ctx, west, metav1.CreateOptions{})
+		return err == nil
+	})
+	eventually(t, "west is accepted", func(ctx context.Context) bool {
+		_, err := h.dynamic.Resource(managedClustersResource).Patch(ctx, "west", types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{})
+		return err == nil
+	})
+	h.awaitManaged(t, "west", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
+	h.apply(t, strings.ReplaceAll(walkManifestWork, "WORK", "after-takeover"))
+	awaitSettings(t, m, "after-takeover", true)
+}
+
+// TestOCMExternalSigner runs the hub where the API's own signer is off: it says so
+// on the request, and signs when it is given the authority's key.
+func TestOCMExternalSigner(t *testing.T) {
+	t.Parallel()
+	api := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "unsigned", Unsigned: true})
+	h := &hub{Hub: &controlplanetest.Hub{Kubeconfig: api.Kubeconfig}}
+	h.connect(t)
+	kubeconfig := onExisting(t, h)
+	database := "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
+	replica := startReplica(t, "unsigned", kubeconfig, database)
+	awaitExternal(t, h, replica)
+
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "north", Nodes: 1})
+	startKlusterlet(t, m, "north", ocmBootstrap(t, h, ocmToken(t, h)))
+	csr := h.awaitRequest(t, "north")
+	h.approveRequest(t, csr)
+	h.accept(t, "north", true)
+	eventually(t, "the request says that nobody signs it", func(ctx context.Context) bool {
+		request, err := h.client.CertificatesV1().CertificateSigningRequests().Get(ctx, csr, metav1.GetOptions{})
+		return err == nil && strings.HasPrefix(request.Annotations["muster.dev/waiting"], "SignerMissing")
+	})
+	eventually(t, "an Event says so, too", func(ctx context.Context) bool {
+		events, err := h.client.CoreV1().Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "reason=SignerMissing"})
+		return err == nil && len(events.Items) > 0
+	})
+
+	if err := replica.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, h.Kubeconfig, "create", "clusterrolebinding", "muster:hub-signer", "--clusterrole", "muster:hub-signer", "--serviceaccount", externalSpace+":muster-hub")
+	cert, key := api.CAFiles()
+	startReplica(t, "signing", kubeconfig, database, "--sign-csrs", "--signing-ca-cert", cert, "--signing-ca-key", key)
+	h.awaitManaged(t, "north", ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
+	eventually(t, "the request no longer waits", func(ctx context.Context) bool {
+		request, err := h.client.CertificatesV1().CertificateSigningRequests().Get(ctx, csr, metav1.GetOptions{})
+		return err == nil && request.Annotations["muster.dev/waiting"] == ""
+	})
+}
