@@ -252,6 +252,14 @@ func (f *fixture) testAll(t *testing.T) {
 func (f *fixture) testProgressive(t *testing.T) {
 	canary := ocmv1alpha1.MandatoryDecisionGroups{MandatoryDecisionGroups: []ocmv1alpha1.MandatoryDecisionGroup{{GroupName: "canary"}}}
 	f.decide(t, "step", ": cluster1 cluster2 cluster3; canary: cluster4")
+	// Decisions and replica sets are watched apart: one that goes everywhere at once
+	// shows that the decisions are known.
+	witness := f.replicaSet(t, "witness", ocmworkv1alpha1.LocalPlacementReference{Name: "step"})
+	f.awaitValues(t, "witness", map[string]string{"cluster1": "1", "cluster2": "1", "cluster3": "1", "cluster4": "1"})
+	if err := f.Client.Delete(t.Context(), witness); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.SetTime(time.Now())
 	set := f.replicaSet(t, "step", ocmworkv1alpha1.LocalPlacementReference{Name: "step", RolloutStrategy: ocmv1alpha1.RolloutStrategy{
 		Type: ocmv1alpha1.RolloutProgressive, Progressive: &ocmv1alpha1.RolloutProgressiveStrategy{
 			RolloutConfig:           ocmv1alpha1.RolloutConfig{ProgressDeadline: "1h", MinSuccessTime: metav1.Duration{Duration: time.Minute}, MaxFailures: intstr.FromInt32(1)},
@@ -264,11 +272,11 @@ func (f *fixture) testProgressive(t *testing.T) {
 	if got := f.values(t.Context(), "step"); len(got) != 1 {
 		t.Errorf("not a minute well, and it went on: %v", got)
 	}
-	f.clock.SetTime(f.clock.Now().Add(2 * time.Minute))
+	f.clock.SetTime(time.Now().Add(2 * time.Minute)) // agents tell the real time
 	f.poke(t, "cluster4", "step")
 	f.awaitValues(t, "step", map[string]string{"cluster4": "1", "cluster1": "1"})
 	// It takes too long; one may fail.
-	f.clock.SetTime(f.clock.Now().Add(2 * time.Hour))
+	f.clock.SetTime(time.Now().Add(3 * time.Hour))
 	f.poke(t, "cluster4", "step")
 	f.awaitValues(t, "step", map[string]string{"cluster4": "1", "cluster1": "1", "cluster2": "1"})
 	f.report(t, "cluster2", "step", map[string]metav1.ConditionStatus{"Applied": metav1.ConditionTrue, "Available": metav1.ConditionTrue, "Degraded": metav1.ConditionTrue})

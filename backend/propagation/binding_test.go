@@ -381,10 +381,13 @@ func testWorkload(t *testing.T, f *fixture) {
 	awaitReady(2)
 
 	// Scaling is one change of each Work, however many steps it takes on the hub.
-	sum.Spec.Replicas = ptr.To[int32](5)
-	if err := f.Client.Update(t.Context(), &sum); err != nil {
-		t.Fatal(err)
-	}
+	f.Await(t, "the scaling", func(ctx context.Context) bool {
+		if f.Client.Get(ctx, client.ObjectKeyFromObject(o), &sum) != nil {
+			return false
+		}
+		sum.Spec.Replicas = ptr.To[int32](5)
+		return f.Client.Update(ctx, &sum) == nil
+	})
 	f.change(t, key, func(spec *workv1alpha2.ResourceBindingSpec) {
 		spec.Replicas, spec.Resource.ResourceVersion = 5, sum.ResourceVersion
 		spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 3}, {Name: "m3", Replicas: 2}}
@@ -473,7 +476,7 @@ func testWrites(t *testing.T, f *fixture) {
 	if works > 4*many {
 		t.Errorf("%d writes of %d works", works, 2*many)
 	}
-	if bindings > 2*many+many/2 { // created, told; a slow machine may take two steps for some
+	if bindings > 3*many { // created and told: in one step, or in two where one agent answers well before the other
 		t.Errorf("%d writes of %d bindings", bindings, many)
 	}
 }
