@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useExplain } from '@/api/errors';
 import { useMay } from '@/api/session';
+import { useLoopback } from '@/api/useLoopback';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
@@ -21,11 +22,13 @@ const tools = ['clusteradm', 'manifest', 'agent'] as const;
 export function CommandPanel({ cluster }: { cluster: string }) {
   const words = useWords(consentWords);
   const [tool, setTool] = useState<typeof tools[number]>('clusteradm');
+  const loopback = useLoopback();
   const made = madeFor(cluster);
   if (!made) return <Section title={words.run}><Notice tone="info" title={words.gone} action={<Again cluster={cluster} />} /></Section>;
   const hosted = made.request.mode === 'hosted';
   return (
     <Section title={hosted ? words.runHosted : words.run}>
+      {loopback && !made.request.serverUrl && <Notice tone="warn" title={words.loopback(loopback)}>{words.loopbackText}</Notice>}
       <TabBar label={words.tabsLabel} panel="introduce" chosen={tool} tabs={tools.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => setTool(tools.find((one) => one === key) ?? 'clusteradm')} />
       <div role="tabpanel" id="introduce" aria-labelledby={`introduce-${tool}`} className={styles['panel']}>
         {tool === 'clusteradm' && <CommandBlock text={made.command} secret={made.secret} what={words.command} />}

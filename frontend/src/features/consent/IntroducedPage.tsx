@@ -67,8 +67,9 @@ function Ready({ row }: { row: WaitingRow }) {
       <h2><StateMark tone="ok" />{words.readyTitle(row.cluster)}</h2>
       <p>{row.version ? words.readyText(row.version) : words.readyPlain}</p>
       <div className={styles['links']}>
-        <Button component={Link} href={paths.clusters()}>{words.fleet}</Button>
+        <Button component={Link} href={paths.managedCluster(row.cluster)}>{words.openCluster(row.cluster)}</Button>
         <Button variant="default" component={Link} href={paths.introduceCluster()}>{words.another}</Button>
+        <Button variant="default" component={Link} href={paths.managedClusters()}>{words.fleet}</Button>
       </div>
     </section>
   );

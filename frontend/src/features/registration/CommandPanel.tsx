@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import type { Registration } from '@/api/model';
+import { useLoopback } from '@/api/useLoopback';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
@@ -18,6 +19,7 @@ const tools = ['muster', 'manifest', 'karmadactl'] as const;
 /** The command to run in the cluster, in three dialects, with how long it still works. After a reload the token is gone for good. */
 export function CommandPanel({ registration, again }: { registration: Registration; again: ReactNode }) {
   const words = useWords(registrationWords);
+  const loopback = useLoopback();
   const issued = issuedFor(registration.id);
   const [tool, setTool] = useState<typeof tools[number]>('muster');
   const expiresAt = registration.expiresAt ?? issued?.expiresAt;
@@ -26,6 +28,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
     <Section title={words.run}>
       {commands ? (
         <>
+          {loopback && <Notice tone="warn" title={words.loopback(loopback)}>{words.loopbackText}</Notice>}
           <TabBar label={words.tabsLabel} panel="command" chosen={tool} tabs={tools.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => setTool(tools.find((one) => one === key) ?? 'muster')} />
           <div role="tabpanel" id="command" aria-labelledby={`command-${tool}`}>
             <CommandBlock key={tool} text={tool === 'manifest' ? commands[tool] : folded(commands[tool])} secret={issued.secret} what={words.command} />

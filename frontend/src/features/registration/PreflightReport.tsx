@@ -1,5 +1,5 @@
 import { NativeSelect } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { useExplain } from '@/api/errors';
 import type { Preflight, PreflightCheck } from '@/api/model';
 import { useWords } from '@/shared/hooks/useWords';
@@ -15,6 +15,9 @@ const tones: Record<PreflightCheck['state'], Tone> = { ok: 'ok', warn: 'warn', f
 /** What the hub found when it tried the kubeconfig, and what joining would create. */
 export function PreflightReport({ report, busy, onContext }: { report: Preflight; busy: boolean; onContext: (context: string) => void }) {
   const words = useWords(registrationWords);
+  // The button that asked for this is gone: the keyboard and the screen reader go on at the answer.
+  const top = useRef<HTMLUListElement>(null);
+  useEffect(() => top.current?.focus({ preventScroll: true }), []);
   return (
     <>
       {report.contexts.length > 1 && (
@@ -25,7 +28,7 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
       )}
       {report.keeps && <Kept keeps={report.keeps} context={report.context} />}
       <Section title={words.checks}>
-        <ul className={styles['checks']} aria-label={words.checks} aria-live="polite" aria-busy={busy}>
+        <ul ref={top} tabIndex={-1} className={styles['checks']} aria-label={words.checks} aria-live="polite" aria-busy={busy}>
           {report.checks.map((check) => <CheckLine key={check.id} check={check} />)}
         </ul>
         {!report.ok && <Notice tone="warn" title={words.notOk} />}

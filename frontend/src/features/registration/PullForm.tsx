@@ -53,10 +53,7 @@ export function PullForm({ may, onBack }: { may: boolean; onBack: () => void }) 
       {!form.values.name.trim() && <Checkbox label={words.any} description={words.anyHint} {...form.getInputProps('any', { type: 'checkbox' })} />}
       <details className={styles['fold']} open={Boolean(form.errors['labels']) || undefined}>
         <summary>{words.more}</summary>
-        <div className={styles['form']}>
-          <TextInput label={words.labels} placeholder={words.labelsHint} autoComplete="off" spellCheck={false} {...form.getInputProps('labels')} />
-          <PlaceFields form={form} />
-        </div>
+        <PlaceFields form={form} />
       </details>
       {start.error && <Notice explained={explain.error(start.error)} />}
       <div className={styles['buttons']}>

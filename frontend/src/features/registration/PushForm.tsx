@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { Preflight } from '@/api/model';
@@ -13,7 +13,7 @@ import { KubeconfigInput } from './KubeconfigInput';
 import { PlaceFields } from './PlaceFields';
 import { PreflightReport } from './PreflightReport';
 import { preflight, startPush } from './queries';
-import { clusterNameFrom, isClusterName, splitList } from './rules';
+import { clusterNameFrom, isClusterName, parseLabels, splitList } from './rules';
 import { registrationWords } from './words';
 
 /** Kubeconfig, checks, plan, join. The kubeconfig lives in this component's memory and nowhere else. */
@@ -25,33 +25,55 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
   const start = useMutation(startPush);
   // The mutation forgets its answer while it asks again; the page keeps it in view.
   const [report, setReport] = useState<Preflight>();
+  // The name that was proposed from the context, until somebody types another; and the name that the plan shown is for.
+  const proposed = useRef('');
+  const planned = useRef('');
+  const plan = useMutation(preflight);
   const form = useForm({
-    initialValues: { name: '', kubeconfig: '', provider: '', region: '', zones: '' },
+    initialValues: { name: '', kubeconfig: '', labels: '', provider: '', region: '', zones: '' },
     validate: {
       name: (value) => (isClusterName(value.trim()) ? null : value.trim() ? words.badName : words.needed),
       kubeconfig: (value) => (value.trim() ? null : words.needed),
+      labels: (value) => (parseLabels(value) ? null : words.badLabels),
     },
   });
-  const { name, kubeconfig, provider, region, zones } = form.values;
+  const { name, kubeconfig, labels, provider, region, zones } = form.values;
 
   const runCheck = (context?: string) => {
     if (form.validateField('kubeconfig').hasError) return;
-    check.mutate({ kubeconfig, context, name: isClusterName(name.trim()) ? name.trim() : undefined }, {
-      onError: () => setReport(undefined),
+    const own = Boolean(name.trim()) && name.trim() !== proposed.current;
+    // Another context is another cluster: a name that nobody typed goes with it.
+    const wanted = own ? name.trim() : clusterNameFrom(context ?? '');
+    check.mutate({ kubeconfig, context, name: isClusterName(wanted) ? wanted : undefined }, {
+      // A context that cannot be used leaves the others to choose from.
+      onError: () => { if (!context) setReport(undefined); },
       onSuccess: (result) => {
         setReport(result);
-        if (!name.trim()) form.setFieldValue('name', clusterNameFrom(result.context));
+        planned.current = own ? wanted : clusterNameFrom(result.context);
+        if (own) return;
+        proposed.current = planned.current;
+        form.setFieldValue('name', proposed.current);
       },
     });
   };
+  // The plan names what will be created after the cluster: with another name it is another plan.
+  const planFor = (wanted: string) => {
+    if (!report?.ok || wanted === planned.current || !isClusterName(wanted)) return;
+    planned.current = wanted;
+    plan.mutate({ kubeconfig, context: report.context, name: wanted }, { onSuccess: (result) => { if (planned.current === wanted) setReport(result); } });
+  };
   const join = form.onSubmit(() => start.mutate({
     flavour: 'push', clusterName: name.trim(), kubeconfig, context: report?.context || undefined,
+    labels: labels.trim() ? parseLabels(labels) : undefined,
     provider: provider.trim() || undefined, region: region.trim() || undefined, zones: zones.trim() ? splitList(zones) : undefined,
   }, { onSuccess: (registration) => navigate(paths.registration(registration.id)) }));
   const edit = (text: string) => {
     form.setFieldValue('kubeconfig', text);
     setReport(undefined);
     check.reset();
+    if (text || name.trim() !== proposed.current) return;
+    proposed.current = '';
+    form.setFieldValue('name', '');
   };
 
   return (
@@ -61,8 +83,11 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
       {report && <PreflightReport report={report} busy={check.isPending} onContext={runCheck} />}
       {report && (
         <>
-          <TextInput label={words.name} description={words.nameHint} autoComplete="off" autoCapitalize="off" spellCheck={false} {...form.getInputProps('name')} />
-          <details className={styles['fold']}>
+          <TextInput
+            label={words.name} description={words.nameHint} autoComplete="off" autoCapitalize="off" spellCheck={false} {...form.getInputProps('name')}
+            onBlur={(event) => planFor(event.target.value.trim())}
+          />
+          <details className={styles['fold']} open={Boolean(form.errors['labels']) || undefined}>
             <summary>{words.more}</summary>
             <PlaceFields form={form} />
           </details>

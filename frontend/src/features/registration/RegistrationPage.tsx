@@ -30,7 +30,7 @@ export default function RegistrationPage({ id }: { id: string }) {
   if (!query.data) return <WizardFrame step={2}><Placeholder rows={8} /></WizardFrame>;
   const registration = query.data;
   return (
-    <WizardFrame step={2} actions={<CancelButton registration={registration} />}>
+    <WizardFrame step={2} cluster={registration.clusterName} actions={<CancelButton registration={registration} />}>
       {registration.state === 'ready' && registration.clusterName
         ? <ReadyPanel name={registration.clusterName} />
         : <Underway registration={registration} />}

@@ -1,5 +1,6 @@
 export const en = {
   title: 'Add cluster',
+  titleNamed: (name: string) => `Add cluster ${name}`,
   steps: { how: 'How', details: 'Details', connect: 'Connect' },
   stepsLabel: 'Steps',
   howTitle: 'Who calls whom?',
@@ -42,6 +43,8 @@ export const en = {
   creates: 'What will this create?',
   createsText: 'In the cluster: the namespace of the agent, a service account with its roles, a Secret with the agent’s identity, and a Deployment of one replica. In the hub: the Cluster, its execution namespace and the roles that let the agent see only itself. To see the manifests first, add --dry-run.',
   again: 'New command',
+  loopback: (address: string) => `The hub tells agents its address ${address}, which means the hub only on this machine`,
+  loopbackText: 'A cluster elsewhere cannot reach it. Start the hub with --listen 0.0.0.0:PORT --advertise HOST, then make a new command.',
   secretGone: 'The token is shown only once, when it is made. Make a new command if this one was not copied; the old one is revoked.',
   cancel: 'Cancel',
   cancelNamed: 'Cancel this registration',

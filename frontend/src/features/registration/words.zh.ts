@@ -2,6 +2,7 @@ import type { RegistrationWords } from './words.en';
 
 export const zh: RegistrationWords = {
   title: '接入集群',
+  titleNamed: (name: string) => `接入集群 ${name}`,
   steps: { how: '方式', details: '详情', connect: '连接' },
   stepsLabel: '步骤',
   howTitle: '由谁发起连接？',
@@ -44,6 +45,8 @@ export const zh: RegistrationWords = {
   creates: '会创建什么？',
   createsText: '在集群中：代理的命名空间、一个服务账号及其角色、保存代理身份的 Secret，以及一个副本的 Deployment。在中心：Cluster、它的执行命名空间，以及只允许代理看到自身的角色。想先查看清单，请加 --dry-run。',
   again: '生成新命令',
+  loopback: (address: string) => `Hub 告诉代理的地址是 ${address}，只有在本机上才指向 Hub`,
+  loopbackText: '别处的集群连不上它。请用 --listen 0.0.0.0:端口 --advertise 主机名 启动 Hub，然后生成新命令。',
   secretGone: '令牌只在创建时显示一次。如果没有复制，请生成新命令，旧命令会被吊销。',
   cancel: '取消',
   cancelNamed: '取消此次接入',

@@ -13,7 +13,7 @@ import { sessionWords } from './words';
 const least = 12;
 
 /** Replaces the user's password; the hub has the last word on what is good enough. */
-export function PasswordForm({ aside, onSaved }: { aside?: ReactNode; onSaved?: () => void }) {
+export function PasswordForm({ focus, aside, onSaved }: { focus?: boolean; aside?: ReactNode; onSaved?: () => void }) {
   const words = useWords(sessionWords);
   const explain = useExplain();
   const change = useMutation(changePassword);
@@ -29,7 +29,7 @@ export function PasswordForm({ aside, onSaved }: { aside?: ReactNode; onSaved?: 
   const submit = form.onSubmit(({ current, next }) => change.mutate({ current, next }, { onSuccess: onSaved }));
   return (
     <form className={styles['form']} noValidate onSubmit={submit}>
-      <PasswordInput label={words.current} autoComplete="current-password" {...form.getInputProps('current')} error={form.errors['current'] ?? (refused && words.wrongCurrent)} />
+      <PasswordInput label={words.current} autoComplete="current-password" autoFocus={focus} {...form.getInputProps('current')} error={form.errors['current'] ?? (refused && words.wrongCurrent)} />
       <PasswordInput label={words.next} description={words.tooShort(least)} autoComplete="new-password" {...form.getInputProps('next')} />
       <PasswordInput label={words.again} autoComplete="new-password" {...form.getInputProps('again')} />
       {change.error && !refused && <Notice explained={explain.error(change.error)} />}

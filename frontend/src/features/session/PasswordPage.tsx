@@ -12,7 +12,7 @@ export default function PasswordPage() {
   return (
     <Door title={words.newTitle}>
       <p className="dim">{words.newText}</p>
-      <PasswordForm aside={<Button variant="default" onClick={signOut}>{words.signOut}</Button>} />
+      <PasswordForm focus aside={<Button variant="default" onClick={signOut}>{words.signOut}</Button>} />
     </Door>
   );
 }
