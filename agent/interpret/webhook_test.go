@@ -52,7 +52,7 @@ func authority(s *httptest.Server) []byte {
 
 func hook(s *httptest.Server, operations ...interpret.Operation) configv1alpha1.ResourceInterpreterWebhookConfiguration {
 	return configv1alpha1.ResourceInterpreterWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, Webhooks: []configv1alpha1.ResourceInterpreterWebhook{{
-		Name: "things.example.com", InterpreterContextVersions: []string{"v1", "v1alpha1"}, TimeoutSeconds: ptr.To[int32](1),
+		Name: "things.example.com", InterpreterContextVersions: []string{"v1", "v1alpha1"}, TimeoutSeconds: ptr.To[int32](30),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(s.URL + "/interpret"), CABundle: authority(s)},
 		Rules: []configv1alpha1.RuleWithOperations{{Operations: operations,
 			Rule: configv1alpha1.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Kinds: []string{"Thing"}}}},
@@ -203,7 +203,9 @@ func TestHangingWebhook(t *testing.T) {
 		return nil
 	})
 	t.Cleanup(func() { close(release) })
-	i := hooked(t, hook(s, "InterpretHealth"))
+	hanging := hook(s, "InterpretHealth")
+	hanging.Webhooks[0].TimeoutSeconds = ptr.To[int32](1)
+	i := hooked(t, hanging)
 	for range 50 {
 		if _, err := i.Health(t.Context(), object(t, thing)); err == nil || !strings.Contains(err.Error(), "it did not answer within 1s") {
 			t.Fatalf("got %v", err)

@@ -34,13 +34,15 @@ func (a *Agent) reconcile(ctx context.Context, name string) error {
 
 // apply brings a work's manifests into the member and reports.
 func (a *Agent) apply(ctx context.Context, work *ocmworkv1.ManifestWork) error {
+	var held *ocmworkv1.ManifestWork
 	var record *ocmworkv1.AppliedManifestWork
 	group, both := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { work, err = a.ensureFinalizer(both, work); return err })
+	group.Go(func() (err error) { held, err = a.ensureFinalizer(both, work); return err })
 	group.Go(func() (err error) { record, err = a.ensureRecord(both, work.Name); return err })
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	work = held
 	outcomes, applied, failed := a.applyAll(ctx, work, ownerOf(record))
 	if ctx.Err() != nil {
 		return ctx.Err()

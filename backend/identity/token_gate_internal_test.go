@@ -22,7 +22,7 @@ var testNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func awaitEnded(t *testing.T, r *idRegister, id string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.taken[id].ended, nil
