@@ -155,7 +155,7 @@ func TestRegisterAgain(t *testing.T) {
 	out := &stages{ready: make(chan struct{})}
 	o := options(t, h, config, nil)
 	o.Out = out
-	o.Timeout = 5 * time.Second // enough for a certificate; the hub never shows it ready
+	o.Timeout = 10 * time.Second // enough for a certificate; the hub never shows it ready
 	var first *join.Identity
 	err := out.register(t, o, func(store *join.Store) { first = store.Current() })
 	failure(t, err, join.CodeLinkRefused)
@@ -255,7 +255,7 @@ func TestRequestNotApproved(t *testing.T) {
 			h := startHub(t, func(h *hub) { h.approve = c.approve })
 			_, config := newMember(t)
 			o := options(t, h, config, nil)
-			o.Out, o.Timeout = &bytes.Buffer{}, 5*time.Second
+			o.Out, o.Timeout = &bytes.Buffer{}, 10*time.Second
 			err := join.Register(t.Context(), o)
 			var f *join.Failure
 			if !errors.As(err, &f) || f.Code != c.code || !strings.Contains(f.Explain(), c.text) {

@@ -157,6 +157,8 @@ func testCertificates(t *testing.T, h *hubUnderTest) {
 	if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || len(foreign.Status.Conditions)+len(foreign.Annotations) > 0 {
 		t.Errorf("%+v, %v", foreign.Status, err)
 	}
+	h.stages.mu.Lock()
+	defer h.stages.mu.Unlock()
 	if slices.ContainsFunc(h.stages.failed, func(f registration.Failure) bool { return strings.Contains(f.Cause+f.Fix, "0123456789abcdef") }) {
 		t.Error("a recorded failure tells a token's secret")
 	}
