@@ -67,7 +67,8 @@ func (a *agent) Hello() *agentapi.Hello {
 	defer a.mu.Unlock()
 	a.live = false
 	h := &agentapi.Hello{
-		Protocol: agentapi.Protocol, MinProtocol: agentapi.MinProtocol, AgentVersion: "simagent", Instance: a.instance,
+		// Our members carry out Works, no ManifestWorks.
+		Protocol: agentapi.ProtocolManifestWorks - 1, MinProtocol: agentapi.MinProtocol, AgentVersion: "simagent", Instance: a.instance,
 		ClusterID: a.clusterID(), ClusterUID: a.uid, APIEndpoint: "https://" + a.cluster + ".invalid:6443",
 	}
 	if a.revision > 0 {
