@@ -17,7 +17,7 @@ import (
 const module = "muster.dev/muster/"
 
 // domains may import leftward only.
-var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "enrolment", "liveness", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "consent", "waiting", "managedcluster", "placement", "manifestwork", "relay", "operator", "insight"}
+var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "enrolment", "liveness", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "consent", "waiting", "managedcluster", "addon", "placement", "manifestwork", "relay", "operator", "insight"}
 
 // platform knows no domain, nor each other.
 var platform = []string{"httpapi", "live", "database", "kube", "controlplane"}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/addon"
 	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/kube"
@@ -81,6 +82,9 @@ func (a *App) newManaged(manager ctrl.Manager, clients func(access.Actor) (clien
 	}
 	if err := managedcluster.SetupWithManager(manager, managedcluster.Deps{}); err != nil {
 		return nil, fmt.Errorf("set up managed clusters: %w", err)
+	}
+	if err := addon.SetupWithManager(manager); err != nil {
+		return nil, err
 	}
 	if err := placement.SetupWithManager(manager, placement.Deps{}); err != nil {
 		return nil, fmt.Errorf("set up placements: %w", err)

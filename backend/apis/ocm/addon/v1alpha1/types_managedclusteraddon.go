@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ocmaddonv1beta1 "muster.dev/muster/backend/apis/ocm/addon/v1beta1"
+)
 
 // ManagedClusterAddOn says that the cluster whose namespace it is in shall run an add-on.
 //
@@ -146,6 +150,17 @@ type RegistrationConfig struct {
 	// Subject of the certificate.
 	// +optional
 	Subject *Subject `json:"subject,omitempty"`
+
+	// Type, KubeClient and CustomSigner say the same in the words of v1beta1. The hub adds whatever is missing of the two.
+	// +optional
+	// +kubebuilder:validation:Enum=kubeClient;customSigner
+	Type ocmaddonv1beta1.RegistrationType `json:"type,omitempty"`
+	// KubeClient goes with the type of that name.
+	// +optional
+	KubeClient *ocmaddonv1beta1.KubeClientConfig `json:"kubeClient,omitempty"`
+	// CustomSigner goes with the type of that name.
+	// +optional
+	CustomSigner *ocmaddonv1beta1.CustomSignerConfig `json:"customSigner,omitempty"`
 }
 
 // Subject is that of a certificate.
