@@ -21,7 +21,7 @@ export function AcceptanceColumn({ row, may, onDecide }: { row: WaitingRow; may:
     ...(by ? [[words.decided, words.decidedBy(by)] as [string, ReactNode]] : []),
   ];
   return (
-    <section className={styles['column']} aria-label={words.acceptance}>
+    <div role="group" className={styles['column']} aria-label={words.acceptance}>
       <div className={styles['title']}>
         <h3>{words.acceptance}<StateMark tone={tone}>{words.acceptances[key]}</StateMark></h3>
         {canAccept(row) && (
@@ -30,6 +30,6 @@ export function AcceptanceColumn({ row, may, onDecide }: { row: WaitingRow; may:
       </div>
       {row.exists && <Facts facts={facts} />}
       {row.denied && row.deniedReason && <p className="wrap">{words.deniedFor(row.deniedReason)}</p>}
-    </section>
+    </div>
   );
 }

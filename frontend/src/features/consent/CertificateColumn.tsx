@@ -28,7 +28,7 @@ export function CertificateColumn({ row, may, onDecide }: ColumnProps) {
     <Button size="compact-sm" variant="default" disabled={!may} title={may ? undefined : words.needRole} aria-label={words.approveNamed(row.cluster)} onClick={() => approve(request)}>{words.approve}</Button>
   );
   return (
-    <section className={styles['column']} aria-label={words.certificate}>
+    <div role="group" className={styles['column']} aria-label={words.certificate}>
       <div className={styles['title']}>
         <h3>{words.certificate}<StateMark tone={certificateTones[row.certificate]}>{words.certificates[row.certificate]}</StateMark></h3>
         {first && button(first)}
@@ -48,6 +48,6 @@ export function CertificateColumn({ row, may, onDecide }: ColumnProps) {
           ))}
         </details>
       )}
-    </section>
+    </div>
   );
 }

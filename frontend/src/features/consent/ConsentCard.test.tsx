@@ -26,7 +26,7 @@ const button = (place: HTMLElement, name: string) => [...place.querySelectorAll(
 
 it('shows both consents side by side, with what one compares', async () => {
   const place = await card(row, 'operator');
-  const [certificate, acceptance] = [...place.querySelectorAll('section')];
+  const [certificate, acceptance] = [...place.querySelectorAll('[role="group"]')];
   expect(certificate?.getAttribute('aria-label')).toBe('Certificate');
   expect(certificate?.querySelector('code')?.textContent).toBe(`SHA256:${digest}`);
   for (const text of ['Waits for approval', 'bootstrap token abcdef', '203.0.113.9']) expect(certificate?.textContent).toContain(text);

@@ -4,6 +4,7 @@ import '@mantine/core/styles/ModalBase.layer.css';
 import '@mantine/core/styles/Modal.layer.css';
 import { Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useFocusBack } from '@/shared/hooks/useFocusBack';
 import { useWords } from '@/shared/hooks/useWords';
 import styles from './Dialog.module.css';
 import { uiWords } from './words';
@@ -15,9 +16,10 @@ interface DialogProps {
   children: ReactNode;
 }
 
-/** A dialog over the page; mount it to open it. Escape, the cross and a click beside it close it. */
+/** A dialog over the page; mount it to open it. Escape, the cross and a click beside it close it, and the keyboard is where it was. */
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const words = useWords(uiWords);
+  useFocusBack();
   return (
     <Modal.Root classNames={{ content: styles['content'] }} opened onClose={onClose} size={wide ? 680 : 460} transitionProps={{ transition: 'fade', duration: 120 }}>
       <Modal.Overlay />
