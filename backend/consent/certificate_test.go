@@ -77,9 +77,7 @@ func (h *hubUnderTest) testCertificates(t *testing.T) {
 	newcomer := h.as(t, consent.BootstrapUser, "system:serviceaccounts")
 	h.ask(t, newcomer, "auto-late-1", consent.Agent{Cluster: "auto-late", Name: "a1"}) // consents are independent: it was denied as a cluster
 	h.awaitIssued(t, "auto-late-1")
-	if !h.audit.has("approve auto-late-1") {
-		t.Errorf("recorded %v", h.audit.done)
-	}
+	h.Await(t, "the record of the approval", func(context.Context) bool { return h.audit.has("approve auto-late-1") })
 	csr := h.request(t.Context(), "auto-late-1")
 	if reason := csr.Status.Conditions[0].Reason; reason != "AutoApprovedByHubCSRApprovingController" {
 		t.Errorf("reason %s", reason)
@@ -136,13 +134,13 @@ func (h *hubUnderTest) testCleanUp(t *testing.T) {
 		left := names(ctx)
 		return len(left) == 3 && slices.Contains(left, "stale-live")
 	})
-	denied := h.request(t.Context(), "stale-live")
-	denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "KubectlDeny", LastUpdateTime: metav1.Unix(metav1.Now().Unix()-60, 0),
+	h.Await(t, "the denial", func(ctx context.Context) bool {
+		denied := h.request(ctx, "stale-live")
+		denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "KubectlDeny", LastUpdateTime: metav1.Unix(metav1.Now().Unix()-60, 0),
+		})
+		return h.Client.SubResource("approval").Update(ctx, denied) == nil
 	})
-	if err := h.Client.SubResource("approval").Update(t.Context(), denied); err != nil {
-		t.Fatal(err)
-	}
 	h.decide(t, "stale", true)
 	h.Await(t, "the denied request to go with acceptance", func(ctx context.Context) bool { return h.request(ctx, "stale-live") == nil })
 }

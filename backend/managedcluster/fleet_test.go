@@ -114,24 +114,28 @@ func (f *fleet) settle(t *testing.T, name string) int64 {
 
 func change[T client.Object](t *testing.T, hub *kubetest.Hub, object T, name string, edit func(T)) {
 	t.Helper()
-	if err := hub.Client.Get(t.Context(), client.ObjectKey{Name: name}, object); err != nil {
-		t.Fatal(err)
-	}
-	edit(object)
-	if err := hub.Client.Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	edited(t, hub, object, name, edit, func(ctx context.Context) error { return hub.Client.Update(ctx, object) })
+}
+
+// edited reads, edits and writes an object, again when somebody else wrote meanwhile.
+func edited[T client.Object](t *testing.T, hub *kubetest.Hub, object T, name string, edit func(T), write func(context.Context) error) {
+	t.Helper()
+	hub.Await(t, "the change of "+name, func(ctx context.Context) bool {
+		if err := hub.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+			t.Fatal(err)
+		}
+		edit(object)
+		err := write(ctx)
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 func report[T client.Object](t *testing.T, hub *kubetest.Hub, object T, name string, edit func(T)) {
 	t.Helper()
-	if err := hub.Client.Get(t.Context(), client.ObjectKey{Name: name}, object); err != nil {
-		t.Fatal(err)
-	}
-	edit(object)
-	if err := hub.Client.Status().Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	edited(t, hub, object, name, edit, func(ctx context.Context) error { return hub.Client.Status().Update(ctx, object) })
 }
 
 func label(object client.Object, key, value string) {
