@@ -80,11 +80,15 @@ func requestCertificate(ctx context.Context, config *rest.Config, csrName, commo
 func bootstrap(t testing.TB, h *hub, token, csrName, commonName string) *rest.Config {
 	t.Helper()
 	config := bootstrapConfig(t, h, token)
-	keyPEM, err := requestCertificate(t.Context(), config, csrName, commonName)
+	var keyPEM, certificate []byte
+	var err error
+	eventually(t, "the new token for "+commonName+" to be known", func(ctx context.Context) bool {
+		keyPEM, err = requestCertificate(ctx, config, csrName, commonName)
+		return !apierrors.IsUnauthorized(err)
+	})
 	if err != nil {
 		t.Fatalf("request a certificate for %s: %v", commonName, err)
 	}
-	var certificate []byte
 	eventually(t, "certificate for "+commonName, func(ctx context.Context) bool {
 		csr, err := kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests().Get(ctx, csrName, metav1.GetOptions{})
 		if err == nil {

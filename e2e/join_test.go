@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,10 +31,20 @@ func objects(t testing.TB, m *controlplanetest.Member) map[string]string {
 // objectsIn lists everything a cluster holds.
 func objectsIn(t testing.TB, config *rest.Config) map[string]string {
 	t.Helper()
+	found, err := tryObjects(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// tryObjects fails where a kind goes while it looks.
+func tryObjects(t testing.TB, config *rest.Config) (map[string]string, error) {
+	t.Helper()
 	client := clientFor(t, config)
 	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	found := map[string]string{}
 	for _, list := range lists {
@@ -44,14 +55,14 @@ func objectsIn(t testing.TB, config *rest.Config) map[string]string {
 			gv, _, _ := strings.Cut(list.GroupVersion, " ")
 			objects, err := client.Resource(groupVersion(gv).WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
 			if err != nil {
-				t.Fatalf("list %s: %v", resource.Name, err)
+				return nil, fmt.Errorf("list %s: %w", resource.Name, err)
 			}
 			for _, object := range objects.Items {
 				found[resource.Name+"/"+object.GetNamespace()+"/"+object.GetName()] = string(object.GetUID())
 			}
 		}
 	}
-	return found
+	return found, nil
 }
 
 // awaitObjects waits until a member holds exactly what it held before.
@@ -64,7 +75,12 @@ func awaitObjects(t testing.TB, m *controlplanetest.Member, before map[string]st
 		}
 	}()
 	eventually(t, "the member holds what it held before", func(context.Context) bool {
-		after = objects(t, m)
+		found, err := tryObjects(t, m.Config())
+		if err != nil {
+			t.Log(err)
+			return false
+		}
+		after = found
 		return maps.Equal(before, after)
 	})
 }
@@ -158,6 +174,11 @@ func TestJoinRefusals(t *testing.T) {
 	h := startHub(t)
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "one"})
 	mustJoin(t, h, "one", m)
+	eventually(t, "what controllers put into the new namespace", func(ctx context.Context) bool {
+		_, bundle := m.Client.CoreV1().ConfigMaps("karmada-cluster").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		_, account := m.Client.CoreV1().ServiceAccounts("karmada-cluster").Get(ctx, "default", metav1.GetOptions{})
+		return bundle == nil && account == nil
+	})
 	before := objects(t, m)
 
 	refused := func(what string, r result, words ...string) {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,25 +71,8 @@ func ocmBootstrap(t testing.TB, h *hub, token string) string {
 // startKlusterlet runs the agents of a member in one process. It ends with the test.
 func startKlusterlet(t testing.TB, m *controlplanetest.Member, cluster, bootstrap string, more ...string) *controlplanetest.Process {
 	t.Helper()
-	path, err := controlplanetest.Binary("muster-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"klusterlet", "--bootstrap-kubeconfig", bootstrap, "--cluster-name", cluster,
-		"--member-kubeconfig", m.Kubeconfig, "--spoke-external-server-urls", m.Server}, more...)
-	p, err := controlplanetest.StartProcess(exec.Command(path, args...), filepath.Join(t.TempDir(), "klusterlet.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(p.Tail())
-		}
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return startProgram(t, "klusterlet", append([]string{"--bootstrap-kubeconfig", bootstrap, "--cluster-name", cluster,
+		"--member-kubeconfig", m.Kubeconfig, "--spoke-external-server-urls", m.Server}, more...)...)
 }
 
 // managedCluster reads a ManagedCluster; nil when there is none.
@@ -175,16 +157,20 @@ func (h *hub) awaitRequest(t testing.TB, cluster string) string {
 func (h *hub) approveRequest(t testing.TB, name string) {
 	t.Helper()
 	requests := h.client.CertificatesV1().CertificateSigningRequests()
-	csr, err := requests.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test Approve",
+	eventually(t, "request "+name+" approved", func(ctx context.Context) bool {
+		csr, err := requests.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test Approve",
+		})
+		_, err = requests.UpdateApproval(ctx, name, csr, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err == nil
 	})
-	if _, err := requests.UpdateApproval(t.Context(), name, csr, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // awaitIssued waits for the certificate of a request.

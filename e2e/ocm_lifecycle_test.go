@@ -114,6 +114,16 @@ func (h *hub) awaitServed(t testing.TB, cluster string) {
 	})
 }
 
+// letIn gives a cluster both consents once it is announced, and waits until it is
+// served.
+func (h *hub) letIn(t testing.TB, cluster string) {
+	t.Helper()
+	h.awaitAsked(t, cluster)
+	eventually(t, cluster+" is announced", func(context.Context) bool { return h.managedCluster(t, cluster) != nil })
+	h.accept(t, cluster, true)
+	h.awaitServed(t, cluster)
+}
+
 // shortLease has a cluster judged ten seconds after its agent falls silent.
 func (h *hub) shortLease(t testing.TB, cluster string) {
 	t.Helper()
@@ -220,10 +230,7 @@ func TestOCMHubAuthorityChanged(t *testing.T) {
 	token := ocmToken(t, h)
 	bootstrap := ocmBootstrap(t, h, token)
 	agent := startKlusterlet(t, m, "east", bootstrap)
-	h.awaitAsked(t, "east")
-	eventually(t, "the cluster is announced", func(context.Context) bool { return h.managedCluster(t, "east") != nil })
-	h.accept(t, "east", true)
-	h.awaitServed(t, "east")
+	h.letIn(t, "east")
 	h.giveSettings(t, "east", "before")
 	awaitSettings(t, m, "before", true)
 	h.shortLease(t, "east")
@@ -316,10 +323,7 @@ func TestOCMCertificateExpired(t *testing.T) {
 	bootstrap, hubDir := ocmBootstrap(t, h, ocmToken(t, h)), t.TempDir()
 	registration := startRegistration(t, m, "east", bootstrap, "--hub-kubeconfig-dir", hubDir)
 	startWork(t, m, "east", hubDir)
-	h.awaitAsked(t, "east")
-	eventually(t, "the cluster is announced", func(context.Context) bool { return h.managedCluster(t, "east") != nil })
-	h.accept(t, "east", true)
-	h.awaitServed(t, "east")
+	h.letIn(t, "east")
 	h.giveSettings(t, "east", "before")
 	awaitSettings(t, m, "before", true)
 	h.shortLease(t, "east")

@@ -162,7 +162,7 @@ func TestKarmadaMemberLeavesWithManifestWorks(t *testing.T) {
 	awaitSettings(t, m, "carried", true)
 	awaitSettings(t, m, "settings", true)
 
-	kubectl(t, h.Kubeconfig, "delete", "cluster", "west", "--timeout=60s")
+	kubectl(t, h.Kubeconfig, "delete", "cluster", "west", "--timeout=180s")
 	for _, name := range []string{"carried", "settings"} { // first the objects, then the cluster
 		if _, err := m.Client.CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("config map %s outlived the cluster: %v", name, err)

@@ -25,7 +25,7 @@ import (
 )
 
 // ocmPatience is how long an answer that depends on the hub's controllers may take.
-const ocmPatience = 30 * time.Second
+const ocmPatience = time.Minute
 
 // The definitions of kinds come in protobuf as well.
 var _ = apiextensionsv1.AddToScheme(scheme.Scheme)

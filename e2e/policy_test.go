@@ -175,7 +175,8 @@ func testEverywhere(t *testing.T, s *space) {
 	for cluster, m := range s.members() {
 		eventually(t, "the change in "+cluster, func(context.Context) bool { return s.member(t, m, "settings").Data["color"] == "red" })
 	}
-	for _, m := range s.members() {
+	for cluster, m := range s.members() {
+		eventually(t, "the CA bundle of "+cluster, func(context.Context) bool { return s.member(t, m, "kube-root-ca.crt") != nil })
 		if s.member(t, m, "kube-root-ca.crt").Labels["karmada.io/managed"] != "" {
 			t.Error("the members' own CA bundle was replaced by the hub's")
 		}
@@ -229,6 +230,9 @@ func testChoice(t *testing.T, s *space) {
 	s.policy(t, "z-name", "{resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: close}]}")
 	s.policy(t, "m-high", "{priority: 5, resourceSelectors: [{apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {high: 'yes'}}}]}")
 	s.policy(t, "b-kind", "{resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]}")
+	s.policy(t, "witness", "{resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: witness}]}")
+	s.on(t, "create", "deployment", "witness", "--image=web")
+	awaitObject(t, s.dynamic, s.namespace, "witness-deployment", "there: all policies are known", heldBy("witness"))
 	s.configMap(t, "close")
 	s.configMap(t, "plain")
 	s.apply(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: high, namespace: %s, labels: {high: 'yes'}}}", s.namespace))
@@ -249,8 +253,8 @@ func testLazy(t *testing.T, s *space) {
 	s.on(t, "annotate", "configmap", "settings", "touched=once")
 	s.awaitIn(t, "settings", pushName)
 	s.policy(t, "lazy", lazy("cluster2"))
-	s.on(t, "label", "configmap", "witness", "again=yes")
-	eventually(t, "the witness has moved on", func(context.Context) bool { return s.member(t, s.push, "witness").Labels["again"] == "yes" })
+	s.policy(t, "eager", "{resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: witness}], placement: {clusterAffinity: {clusterNames: [cluster2]}}}")
+	s.awaitIn(t, "witness", pullName) // so the change before is known, too
 	s.awaitIn(t, "settings", pushName)
 	s.on(t, "annotate", "configmap", "settings", "touched=twice", "--overwrite")
 	s.awaitIn(t, "settings", pullName)
@@ -397,7 +401,10 @@ func testCustomResource(t *testing.T, s *space) {
 		{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: parcels.post.example}]}}`)
 	s.on(t, "wait", "crd/parcels.post.example", "--for=condition=Established")
 	s.policy(t, "parcels", "{resourceSelectors: [{apiVersion: post.example/v1, kind: Parcel}]}")
-	s.apply(t, fmt.Sprintf("{apiVersion: post.example/v1, kind: Parcel, metadata: {name: p, namespace: %s}, weight: 3}", s.namespace))
+	parcel := fmt.Sprintf("{apiVersion: post.example/v1, kind: Parcel, metadata: {name: p, namespace: %s}, weight: 3}", s.namespace)
+	eventually(t, "a parcel on the hub, which tells of the kind a moment after it has it", func(context.Context) bool {
+		return runWith(t, parcel, "kube", "kubectl", "--kubeconfig", s.Kubeconfig, "apply", "-f", "-").code == 0
+	})
 	parcels := groupVersion("post.example/v1").WithResource("parcels")
 	for cluster, m := range s.members() {
 		client := clientFor(t, loadConfig(t, m.Kubeconfig))

@@ -95,7 +95,7 @@ func TestFaultHubKilledWhilePropagating(t *testing.T) {
 	}
 	for cluster, m := range members {
 		var diff string
-		err := wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 			diff = cmp.Diff(want[cluster], deployed(t, m))
 			return diff == "", nil
 		})

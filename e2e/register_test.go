@@ -4,13 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -38,24 +37,8 @@ func registerArgs(t testing.TB, h *hub, m *controlplanetest.Member, token string
 // kubelet runs. It ends with the test.
 func startAgent(t testing.TB, h *hub, m *controlplanetest.Member, token string, more ...string) *controlplanetest.Process {
 	t.Helper()
-	path, err := controlplanetest.Binary("muster-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(t.TempDir(), "agent.log")
-	p, err := controlplanetest.StartProcess(exec.Command(path, registerArgs(t, h, m, token, append(more, "--run")...)...), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(p.Tail())
-		}
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	args := registerArgs(t, h, m, token, append(more, "--run")...)
+	return startProgram(t, args[0], args[1:]...)
 }
 
 func unregister(t testing.TB, h *hub, m *controlplanetest.Member, name string) result {
@@ -286,20 +269,7 @@ func TestFaultHubKilledMidRegistration(t *testing.T) {
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "hidden"})
 	token := pullToken(t, h, "west")
 	args := registerArgs(t, h, m, token, "--cluster-name", "west", "--run")
-
-	path, err := controlplanetest.Binary("muster-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := func() *controlplanetest.Process {
-		p, err := controlplanetest.StartProcess(exec.Command(path, args...), filepath.Join(t.TempDir(), "agent.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = p.Kill() })
-		return p
-	}
-	agent := start()
+	agent := startProgram(t, args[0], args[1:]...)
 	eventually(t, "the agent's certificate request", func(ctx context.Context) bool {
 		csrs, err := h.client.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
 		return err == nil && len(csrs.Items) > 0
@@ -311,12 +281,15 @@ func TestFaultHubKilledMidRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.connect(t)
-	select {
-	case <-agent.Exited(): // it gave up with the hub: the same command again
-		start()
-	default:
-	}
-	h.awaitReady(t, "west", metav1.ConditionTrue)
+	eventually(t, "cluster west is ready", func(context.Context) bool {
+		select {
+		case <-agent.Exited(): // it gave up with the hub: the same command again
+			agent = startProgram(t, args[0], args[1:]...)
+		default:
+		}
+		west := h.cluster(t, "west")
+		return west != nil && meta.IsStatusConditionTrue(west.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	})
 }
 
 func TestFaultAgentOfAReadyClusterKilled(t *testing.T) {
@@ -331,7 +304,7 @@ func TestFaultAgentOfAReadyClusterKilled(t *testing.T) {
 	h.awaitReady(t, "west", metav1.ConditionUnknown)
 
 	// Right after the agent was undeployed the cluster still leaves in order.
-	mustRun(t, "kube", "kubectl", "--kubeconfig", h.Kubeconfig, "delete", "cluster", "west", "--timeout=60s")
+	mustRun(t, "kube", "kubectl", "--kubeconfig", h.Kubeconfig, "delete", "cluster", "west", "--timeout=180s")
 	h.awaitGone(t, "west")
 	if _, err := h.client.CoreV1().Secrets("karmada-cluster").Get(t.Context(), "west", metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)

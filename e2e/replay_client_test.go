@@ -155,7 +155,7 @@ func (i *identities) send(ctx context.Context, l line, uri string, body any) (an
 	if err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, l.Method, config.Host+uri, bytes.NewReader(data))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // replayPatience is how long an answer that depends on the hub's controllers
 // may take. The recorded clients polled longer.
-const replayPatience = 20 * time.Second
+const replayPatience = time.Minute
 
 // replay is one life of a hub with three members, into which the scenarios are
 // played one after another.
@@ -93,7 +93,6 @@ func (r *replay) play(t *testing.T, scenario string, number int, l line) {
 			want = d.code
 		}
 	}
-	repeats := l.Method == http.MethodGet || want == http.StatusNotFound
 	var got answer
 	var complaints []string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, replayPatience, true, func(ctx context.Context) (bool, error) {
@@ -102,6 +101,8 @@ func (r *replay) play(t *testing.T, scenario string, number int, l line) {
 			return false, err
 		}
 		complaints = r.judge(l, want, got, d)
+		// A write that met one of the hub's own is based on a newer version.
+		repeats := l.Method == http.MethodGet || want == http.StatusNotFound || got.code == http.StatusConflict && want != http.StatusConflict
 		return len(complaints) == 0 || !repeats, nil
 	})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -27,7 +27,7 @@ import (
 
 // patience bounds every wait for something that takes a second or two when the
 // machine has nothing else to do.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 var (
 	clustersResource = clusterv1alpha1.GroupVersion.WithResource("clusters")
@@ -138,7 +138,7 @@ func runWith(t testing.TB, stdin, program string, args ...string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	var stdout, stderr bytes.Buffer

@@ -126,9 +126,9 @@ func TestDefaultClusterManagerComesAndGoes(t *testing.T) {
 	work.Spec.Workload.Manifests = []ocmworkv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)}}}
 	cluster := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1", Finalizers: []string{ocmv1.ResourceCleanupFinalizer}}}
 	for _, object := range []client.Object{works, work, cluster} {
-		if err := p.API.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		operatortest.Eventually(t, "a "+object.GetName(), func(ctx context.Context) error { // its kind has only just been made
+			return client.IgnoreAlreadyExists(p.API.Create(ctx, object))
+		})
 	}
 	p.Kubelet(t, ocmoperatorv1.HubNamespace)
 	operatortest.Eventually(t, "up to date", conditions(p, cm.Name, "Progressing=False/ClusterManagerUpToDate",
@@ -198,9 +198,9 @@ func releaseByHand(t *testing.T, p *operatortest.Plane, object client.Object) {
 	if err := p.API.DeleteAllOf(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.API.Delete(t.Context(), object); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	operatortest.Eventually(t, "deletion", func(ctx context.Context) error { // the API asks webhooks for a moment longer
+		return client.IgnoreNotFound(p.API.Delete(ctx, object))
+	})
 	operatortest.Eventually(t, "release", func(ctx context.Context) error {
 		return client.IgnoreNotFound(p.API.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	})

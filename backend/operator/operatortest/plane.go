@@ -64,7 +64,17 @@ func Start(dir, name string) (*Plane, error) {
 	if err := p.API.Create(ctx, namespace); err != nil {
 		return nil, fmt.Errorf("create the operator's namespace: %w", err)
 	}
-	return p, nil
+	return p, p.filled(ctx, namespace.Name)
+}
+
+// filled returns once the controllers have put into a namespace what they put into
+// each: a test that compares before and after counts on it.
+func (p *Plane) filled(ctx context.Context, namespace string) error {
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, account := p.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		_, bundle := p.Client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return account == nil && bundle == nil, nil
+	})
 }
 
 // KubeconfigText is an administrator's kubeconfig of the plane.
