@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -49,19 +48,6 @@ type ClusterPage struct {
 	Counts Counts    `json:"counts"`
 }
 
-// values splits a parameter that may be given several times or with commas.
-func values(c *gin.Context, name string) []string {
-	var list []string
-	for _, text := range c.QueryArray(name) {
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
-}
-
 // list shows the fleet.
 //
 //	@ID			listClusters
@@ -86,7 +72,7 @@ func (h *Handler) list(c *gin.Context) error {
 		return err
 	}
 	query := Query{
-		Text: c.Query("q"), States: values(c, "state"), Mode: c.Query("mode"), Dialect: c.Query("dialect"), Region: values(c, "region"), Provider: values(c, "provider"),
+		Text: c.Query("q"), States: httpapi.Values(c, "state"), Mode: c.Query("mode"), Dialect: c.Query("dialect"), Region: httpapi.Values(c, "region"), Provider: httpapi.Values(c, "provider"),
 		Label: c.Query("label"), Sort: c.Query("sort"), Limit: limit,
 	}
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &query.After); err != nil {

@@ -1,13 +1,13 @@
 package cluster
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -23,19 +23,11 @@ type Query struct {
 	Provider []string
 	// Label is a label selector.
 	Label string
-	// Sort is a key of sortKeys, after "-" for descending; empty is by name.
+	// Sort is a key of order, after "-" for descending; empty is by name.
 	Sort   string
-	After  Position
+	After  httpapi.Position
 	Limit  int
 	chosen labels.Selector
-}
-
-// Position is where a page ends: the row's value of the sort key, and its name.
-type Position struct {
-	Sort   string `json:"s"`
-	Number int64  `json:"n,omitempty"`
-	Text   string `json:"t,omitempty"`
-	Name   string `json:"k"`
 }
 
 // Counts counts clusters by state.
@@ -65,19 +57,24 @@ func (c *Counts) add(state State) {
 	}
 }
 
-// sortKeys give a row's value to sort by; ties go by name.
-var sortKeys = map[string]func(*Cluster) Position{
-	"name":     func(*Cluster) Position { return Position{} },
-	"age":      func(c *Cluster) Position { return Position{Number: -c.CreatedAt.Unix()} },
-	"state":    func(c *Cluster) Position { return Position{Number: int64(slices.Index(severity, c.State))} },
-	"mode":     func(c *Cluster) Position { return Position{Text: c.Mode} },
-	"dialect":  func(c *Cluster) Position { return Position{Text: c.Dialect} },
-	"region":   func(c *Cluster) Position { return Position{Text: c.Region} },
-	"provider": func(c *Cluster) Position { return Position{Text: c.Provider} },
-	"version":  func(c *Cluster) Position { return Position{Text: versionKey(c.Version)} },
-	"nodes":    func(c *Cluster) Position { return Position{Number: c.Nodes.count()} },
-	"cpu":      func(c *Cluster) Position { return Position{Number: c.CPU.share()} },
-	"memory":   func(c *Cluster) Position { return Position{Number: c.Memory.share()} },
+// order is how clusters can be sorted; ties go by name.
+var order = httpapi.Order[Cluster]{
+	Key: func(c *Cluster) string { return c.Name }, Usual: "name",
+	By: map[string]func(*Cluster) httpapi.Position{
+		"name": func(*Cluster) httpapi.Position { return httpapi.Position{} },
+		"age":  func(c *Cluster) httpapi.Position { return httpapi.Position{Number: -c.CreatedAt.Unix()} },
+		"state": func(c *Cluster) httpapi.Position {
+			return httpapi.Position{Number: int64(slices.Index(severity, c.State))}
+		},
+		"mode":     func(c *Cluster) httpapi.Position { return httpapi.Position{Text: c.Mode} },
+		"dialect":  func(c *Cluster) httpapi.Position { return httpapi.Position{Text: c.Dialect} },
+		"region":   func(c *Cluster) httpapi.Position { return httpapi.Position{Text: c.Region} },
+		"provider": func(c *Cluster) httpapi.Position { return httpapi.Position{Text: c.Provider} },
+		"version":  func(c *Cluster) httpapi.Position { return httpapi.Position{Text: versionKey(c.Version)} },
+		"nodes":    func(c *Cluster) httpapi.Position { return httpapi.Position{Number: c.Nodes.count()} },
+		"cpu":      func(c *Cluster) httpapi.Position { return httpapi.Position{Number: c.CPU.share()} },
+		"memory":   func(c *Cluster) httpapi.Position { return httpapi.Position{Number: c.Memory.share()} },
+	},
 }
 
 // severity orders states by how much they ask for attention.
@@ -121,15 +118,11 @@ func (q *Query) prepare() error {
 	if q.Dialect != "" && q.Dialect != registration.OriginKarmada && q.Dialect != registration.OriginOCM {
 		return fault.Invalid("there is no dialect %q", q.Dialect).WithField("dialect", "use karmada or ocm")
 	}
-	if q.Sort == "" {
-		q.Sort = "name"
+	sort, err := order.Check(q.Sort, q.After)
+	if err != nil {
+		return err
 	}
-	if sortKeys[strings.TrimPrefix(q.Sort, "-")] == nil {
-		return fault.Invalid("clusters cannot be sorted by %q", q.Sort).WithField("sort", "not known")
-	}
-	if q.After.Name != "" && q.After.Sort != q.Sort {
-		return fault.Invalid("the cursor is of another order").WithField("cursor", "does not fit sort").WithFix("start again without a cursor")
-	}
+	q.Sort = sort
 	selector, err := labels.Parse(q.Label)
 	if err != nil {
 		return fault.Invalid("%q is not a label selector", q.Label).WithField("label", "write it like tier=edge,region in (eu,us)")
@@ -160,61 +153,26 @@ func (q *Query) fits(row *Cluster) bool {
 // Listing is one page of clusters.
 type Listing struct {
 	Rows   []Cluster
-	Next   *Position
+	Next   *httpapi.Position
 	Total  int
 	Counts Counts
-}
-
-// placed is a row with its sort key, which is made once.
-type placed struct {
-	row *Cluster
-	at  Position
 }
 
 // apply filters, sorts and cuts rows. Counts are of all rows that fit but for
 // their state, so that each state can be chosen from what is shown.
 func (q *Query) apply(rows []*Cluster) Listing {
 	var listing Listing
-	fitting := make([]placed, 0, len(rows))
+	fitting := make([]*Cluster, 0, len(rows))
 	for _, row := range rows {
 		if !q.fits(row) {
 			continue
 		}
 		listing.Counts.add(row.State)
 		if len(q.States) == 0 || slices.Contains(q.States, string(row.State)) {
-			fitting = append(fitting, placed{row, q.position(row)})
+			fitting = append(fitting, row)
 		}
 	}
 	listing.Total = len(fitting)
-	slices.SortFunc(fitting, func(a, b placed) int { return q.compare(a.at, b.at) })
-	if q.After.Name != "" {
-		from, _ := slices.BinarySearchFunc(fitting, q.After, func(p placed, after Position) int {
-			return cmp.Or(q.compare(p.at, after), -1) // behind the row itself
-		})
-		fitting = fitting[from:]
-	}
-	shown := fitting[:min(q.Limit, len(fitting))]
-	listing.Rows = make([]Cluster, 0, len(shown))
-	for _, p := range shown {
-		listing.Rows = append(listing.Rows, *p.row)
-	}
-	if len(fitting) > len(shown) && len(shown) > 0 {
-		next := shown[len(shown)-1].at
-		listing.Next = &next
-	}
+	listing.Rows, listing.Next = order.Page(fitting, q.Sort, q.After, q.Limit)
 	return listing
-}
-
-func (q *Query) position(row *Cluster) Position {
-	position := sortKeys[strings.TrimPrefix(q.Sort, "-")](row)
-	position.Sort, position.Name = q.Sort, row.Name
-	return position
-}
-
-func (q *Query) compare(a, b Position) int {
-	order := cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Text, b.Text), strings.Compare(a.Name, b.Name))
-	if strings.HasPrefix(q.Sort, "-") {
-		return -order
-	}
-	return order
 }

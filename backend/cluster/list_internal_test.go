@@ -14,6 +14,7 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -121,7 +122,7 @@ func TestQueryRefuses(t *testing.T) {
 		"speech": {Dialect: "cobol"},
 		"sort":   {Sort: "password"},
 		"label":  {Label: "a in"},
-		"cursor": {Sort: "age", After: Position{Sort: "name", Name: "a"}},
+		"cursor": {Sort: "age", After: httpapi.Position{Sort: "name", Key: "a"}},
 	} {
 		if err := query.prepare(); !fault.Is(err, fault.KindInvalid) {
 			t.Errorf("%s: got %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -38,6 +39,19 @@ func Limit(c *gin.Context) (int, error) {
 		return 0, fault.Invalid("limit must be a number from 1 to %d", MaxLimit).WithField("limit", "out of range")
 	}
 	return limit, nil
+}
+
+// Values splits a parameter that may be given several times or with commas.
+func Values(c *gin.Context, name string) []string {
+	var list []string
+	for _, text := range c.QueryArray(name) {
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+	}
+	return list
 }
 
 // EncodeCursor makes an opaque cursor of any JSON value.

@@ -2,7 +2,6 @@ package managedcluster
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -60,19 +59,6 @@ var order = httpapi.Order[Row]{
 	},
 }
 
-// values splits a parameter that may be given several times or with commas.
-func values(c *gin.Context, name string) []string {
-	var list []string
-	for _, text := range c.QueryArray(name) {
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
-}
-
 // list shows the fleet as Open Cluster Management sees it.
 //
 //	@ID			listManagedClusters
@@ -94,7 +80,7 @@ func (h *Handler) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	query := Query{Text: c.Query("q"), States: values(c, "state"), Sets: values(c, "set"), Dialect: c.Query("dialect"), Label: c.Query("label")}
+	query := Query{Text: c.Query("q"), States: httpapi.Values(c, "state"), Sets: httpapi.Values(c, "set"), Dialect: c.Query("dialect"), Label: c.Query("label")}
 	page := RowPage{}
 	page.Epoch, page.Seq = h.service.Live.Seq(Topic) // before reading: what comes later is a message
 	listing, err := h.service.List(c.Request.Context(), query)

@@ -3,7 +3,6 @@ package policy
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -26,19 +25,6 @@ func (h *Handler) Routes(r *gin.RouterGroup) {
 	r.GET("/policies/:resource/:namespace/:name", httpapi.Wrap(h.get))
 	r.PUT("/policies/:resource/:namespace/:name", httpapi.Wrap(h.apply))
 	r.DELETE("/policies/:resource/:namespace/:name", httpapi.Wrap(h.remove))
-}
-
-// values splits a parameter that may be given several times or with commas.
-func values(c *gin.Context, name string) []string {
-	var list []string
-	for _, text := range c.QueryArray(name) {
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
 }
 
 func refOf(c *gin.Context) (Ref, error) {
@@ -64,7 +50,7 @@ func (h *Handler) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	query := Query{Kinds: values(c, "kind"), Namespaces: values(c, "namespace"), Text: c.Query("q"), Sort: c.Query("sort"), Limit: limit}
+	query := Query{Kinds: httpapi.Values(c, "kind"), Namespaces: httpapi.Values(c, "namespace"), Text: c.Query("q"), Sort: c.Query("sort"), Limit: limit}
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &query.After); err != nil {
 		return err
 	}

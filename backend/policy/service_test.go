@@ -417,7 +417,7 @@ func (f *fixture) testList(t *testing.T) {
 		{Name: "sort", Method: "GET", Path: "/api/v1/policies?sort=size", Header: viewer, Status: 400, Check: fieldsAre("sort")},
 		{Name: "limit", Method: "GET", Path: "/api/v1/policies?limit=0", Header: viewer, Status: 400, Check: fieldsAre("limit")},
 		{Name: "cursor", Method: "GET", Path: "/api/v1/policies?cursor=x", Header: viewer, Status: 400, Check: fieldsAre("cursor")},
-		{Name: "cursor of another order", Method: "GET", Path: "/api/v1/policies?sort=age&cursor=" + httpapi.EncodeCursor(policy.Position{Sort: "name", Key: "a"}), Header: viewer, Status: 400, Check: fieldsAre("cursor")},
+		{Name: "cursor of another order", Method: "GET", Path: "/api/v1/policies?sort=age&cursor=" + httpapi.EncodeCursor(httpapi.Position{Sort: "name", Key: "a"}), Header: viewer, Status: 400, Check: fieldsAre("cursor")},
 		{Name: "schema", Method: "GET", Path: "/api/v1/policies/schema/overridepolicies", Header: viewer, Status: 200, Contains: []string{`"title":"OverridePolicy"`, `"const":"OverridePolicy"`}},
 		{Name: "no schema", Method: "GET", Path: "/api/v1/policies/schema/pods", Header: viewer, Status: 404, Code: "not-found"},
 		{Name: "schema for strangers", Method: "GET", Path: "/api/v1/policies/schema/overridepolicies", Status: 401},

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -40,19 +39,6 @@ type WorkloadPage struct {
 	Counts Counts `json:"counts"`
 }
 
-// values splits a parameter that may be given several times or with commas.
-func values(c *gin.Context, name string) []string {
-	var list []string
-	for _, text := range c.QueryArray(name) {
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
-}
-
 func keyOf(c *gin.Context) fact.Key {
 	return fact.Key{Group: c.Param("group"), Version: c.Param("version"), Kind: c.Param("kind"), Namespace: c.Param("namespace"), Name: c.Param("name")}
 }
@@ -81,8 +67,8 @@ func (h *Handler) list(c *gin.Context) error {
 		return err
 	}
 	query := Query{
-		Text: c.Query("q"), Namespaces: values(c, "namespace"), Kinds: values(c, "kind"), Policy: c.Query("policy"), Clusters: values(c, "cluster"),
-		States: values(c, "state"), All: c.Query("all") == "true", Sort: c.Query("sort"), Limit: limit,
+		Text: c.Query("q"), Namespaces: httpapi.Values(c, "namespace"), Kinds: httpapi.Values(c, "kind"), Policy: c.Query("policy"), Clusters: httpapi.Values(c, "cluster"),
+		States: httpapi.Values(c, "state"), All: c.Query("all") == "true", Sort: c.Query("sort"), Limit: limit,
 	}
 	if err := httpapi.DecodeCursor(c.Query("cursor"), &query.After); err != nil {
 		return err
@@ -138,7 +124,7 @@ func (h *Handler) get(c *gin.Context) error {
 //	@Failure	default		{object}	httpapi.Problem
 //	@Router		/workloads/{group}/{version}/{kind}/{namespace}/{name}/diff [get]
 func (h *Handler) diff(c *gin.Context) error {
-	names := append(values(c, "cluster"), values(c, "against")...)
+	names := append(httpapi.Values(c, "cluster"), httpapi.Values(c, "against")...)
 	diff, err := h.service.Diff(c.Request.Context(), keyOf(c), names)
 	if err != nil {
 		return err

@@ -1,11 +1,11 @@
 package workload
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"muster.dev/muster/backend/fault"
+	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/workload/fact"
 )
 
@@ -22,20 +22,10 @@ type Query struct {
 	States   []string
 	// All adds the workloads that no policy holds.
 	All bool
-	// Sort is a key of sortKeys, after "-" for descending; empty is by name.
+	// Sort is a key of order, after "-" for descending; empty is by name.
 	Sort  string
-	After Position
+	After httpapi.Position
 	Limit int
-}
-
-// Position is where a page ends: the row's value of the sort key, its name, and
-// its id.
-type Position struct {
-	Sort   string `json:"s"`
-	Number int64  `json:"n,omitempty"`
-	Text   string `json:"t,omitempty"`
-	Name   string `json:"k"`
-	ID     string `json:"i"`
 }
 
 // Counts counts workloads by state.
@@ -65,16 +55,19 @@ func (c *Counts) add(state State) {
 	}
 }
 
-// sortKeys give a row's value to sort by; ties go by name, then id.
-var sortKeys = map[string]func(*Row) Position{
-	"name":      func(*Row) Position { return Position{} },
-	"namespace": func(r *Row) Position { return Position{Text: r.Namespace} },
-	"kind":      func(r *Row) Position { return Position{Text: r.Kind} },
-	"age":       func(r *Row) Position { return Position{Number: -r.CreatedAt.Unix()} },
-	"state":     func(r *Row) Position { return Position{Number: int64(slices.Index(States, r.State))} },
-	"clusters":  func(r *Row) Position { return Position{Number: int64(len(r.Clusters))} },
-	"replicas":  func(r *Row) Position { return Position{Number: r.Replicas.share()} },
-	"policy":    func(r *Row) Position { return Position{Text: policyPath(r)} },
+// order is how workloads can be sorted; ties go by name, then id.
+var order = httpapi.Order[Row]{
+	Key: func(r *Row) string { return r.Name + "\x00" + r.ID }, Usual: "name",
+	By: map[string]func(*Row) httpapi.Position{
+		"name":      func(*Row) httpapi.Position { return httpapi.Position{} },
+		"namespace": func(r *Row) httpapi.Position { return httpapi.Position{Text: r.Namespace} },
+		"kind":      func(r *Row) httpapi.Position { return httpapi.Position{Text: r.Kind} },
+		"age":       func(r *Row) httpapi.Position { return httpapi.Position{Number: -r.CreatedAt.Unix()} },
+		"state":     func(r *Row) httpapi.Position { return httpapi.Position{Number: int64(slices.Index(States, r.State))} },
+		"clusters":  func(r *Row) httpapi.Position { return httpapi.Position{Number: int64(len(r.Clusters))} },
+		"replicas":  func(r *Row) httpapi.Position { return httpapi.Position{Number: r.Replicas.share()} },
+		"policy":    func(r *Row) httpapi.Position { return httpapi.Position{Text: policyPath(r)} },
+	},
 }
 
 // share is how many of the wanted replicas are ready, in millionths; a workload
@@ -103,15 +96,11 @@ func (q *Query) prepare() error {
 			return fault.Invalid("there is no state %q", state).WithField("state", "use ok, progressing, failed, pending, unscheduled or unmanaged")
 		}
 	}
-	if q.Sort == "" {
-		q.Sort = "name"
+	sort, err := order.Check(q.Sort, q.After)
+	if err != nil {
+		return err
 	}
-	if sortKeys[strings.TrimPrefix(q.Sort, "-")] == nil {
-		return fault.Invalid("workloads cannot be sorted by %q", q.Sort).WithField("sort", "not known")
-	}
-	if q.After.ID != "" && q.After.Sort != q.Sort {
-		return fault.Invalid("the cursor is of another order").WithField("cursor", "does not fit sort").WithFix("start again without a cursor")
-	}
+	q.Sort = sort
 	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
 	return nil
 }
@@ -143,61 +132,26 @@ func (q *Query) held(by *fact.PolicyRef) bool {
 // Listing is one page of workloads.
 type Listing struct {
 	Rows   []Row
-	Next   *Position
+	Next   *httpapi.Position
 	Total  int
 	Counts Counts
-}
-
-// placed is a row with its sort key, which is made once.
-type placed struct {
-	row *Row
-	at  Position
 }
 
 // apply filters, sorts and cuts rows. Counts are of all rows that fit but for
 // their state, so that each state can be chosen from what is shown.
 func (q *Query) apply(rows []*Row) Listing {
 	var listing Listing
-	fitting := make([]placed, 0, len(rows))
+	fitting := make([]*Row, 0, len(rows))
 	for _, row := range rows {
 		if !q.fits(row) {
 			continue
 		}
 		listing.Counts.add(row.State)
 		if len(q.States) == 0 || slices.Contains(q.States, string(row.State)) {
-			fitting = append(fitting, placed{row, q.position(row)})
+			fitting = append(fitting, row)
 		}
 	}
 	listing.Total = len(fitting)
-	slices.SortFunc(fitting, func(a, b placed) int { return q.compare(a.at, b.at) })
-	if q.After.ID != "" {
-		from, _ := slices.BinarySearchFunc(fitting, q.After, func(p placed, after Position) int {
-			return cmp.Or(q.compare(p.at, after), -1) // behind the row itself
-		})
-		fitting = fitting[from:]
-	}
-	shown := fitting[:min(q.Limit, len(fitting))]
-	listing.Rows = make([]Row, 0, len(shown))
-	for _, p := range shown {
-		listing.Rows = append(listing.Rows, *p.row)
-	}
-	if len(fitting) > len(shown) && len(shown) > 0 {
-		next := shown[len(shown)-1].at
-		listing.Next = &next
-	}
+	listing.Rows, listing.Next = order.Page(fitting, q.Sort, q.After, q.Limit)
 	return listing
-}
-
-func (q *Query) position(row *Row) Position {
-	position := sortKeys[strings.TrimPrefix(q.Sort, "-")](row)
-	position.Sort, position.Name, position.ID = q.Sort, row.Name, row.ID
-	return position
-}
-
-func (q *Query) compare(a, b Position) int {
-	order := cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Text, b.Text), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
-	if strings.HasPrefix(q.Sort, "-") {
-		return -order
-	}
-	return order
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/workload/fact"
 )
 
@@ -87,11 +88,11 @@ func TestPages(t *testing.T) {
 			State: States[random.IntN(len(States))], CreatedAt: time.Unix(random.Int64N(9), 0), Clusters: make([]PlacedCluster, random.IntN(3)),
 		})
 	}
-	for key := range sortKeys {
-		for _, order := range []string{key, "-" + key} {
-			seen, after := map[string]int{}, Position{}
+	for key := range order.By {
+		for _, sort := range []string{key, "-" + key} {
+			seen, after := map[string]int{}, httpapi.Position{}
 			for {
-				query := Query{All: true, Sort: order, Limit: 5, After: after}
+				query := Query{All: true, Sort: sort, Limit: 5, After: after}
 				if err := query.prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -105,11 +106,11 @@ func TestPages(t *testing.T) {
 				after = *listing.Next
 			}
 			if len(seen) != len(rows) {
-				t.Errorf("%s: %d rows of %d", order, len(seen), len(rows))
+				t.Errorf("%s: %d rows of %d", sort, len(seen), len(rows))
 			}
 			for id, times := range seen {
 				if times != 1 {
-					t.Errorf("%s: %s came %d times", order, id, times)
+					t.Errorf("%s: %s came %d times", sort, id, times)
 				}
 			}
 		}
@@ -117,7 +118,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestCursorOfAnotherOrder(t *testing.T) {
-	query := Query{Sort: "age", After: Position{Sort: "name", ID: "x"}}
+	query := Query{Sort: "age", After: httpapi.Position{Sort: "name", Key: "x"}}
 	if query.prepare() == nil {
 		t.Error("the cursor fits every order")
 	}
