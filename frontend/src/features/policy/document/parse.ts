@@ -28,10 +28,21 @@ export interface Range {
 /** Types that JSON lacks, and clock times read as numbers: the API server takes all of them as text. */
 const foreign = ['binary', 'omap', 'pairs', 'set', 'timestamp'];
 
+/** A number has a digit before its exponent, and one beside its point: a cluster may be called e2, and `.` is a word. */
+const exponential = /^[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$/;
+const pointed = /^[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)$/;
+
+function asTheServer(tag: Tags[number]): Tags[number] {
+  if (typeof tag === 'string' || !tag.tag.endsWith(':float') || !('test' in tag) || tag.test?.test('.nan')) return tag;
+  return { ...tag, test: tag.format === 'EXP' ? exponential : pointed } as typeof tag;
+}
+
 export const dialect = {
   schema: 'yaml-1.1' as const,
   merge: true,
-  customTags: (tags: Tags): Tags => tags.filter((tag) => typeof tag === 'string' || !(foreign.some((name) => tag.tag.endsWith(`:${name}`)) || tag.format === 'TIME')),
+  customTags: (tags: Tags): Tags => tags
+    .filter((tag) => typeof tag === 'string' || !(foreign.some((name) => tag.tag.endsWith(`:${name}`)) || tag.format === 'TIME'))
+    .map(asTheServer),
 };
 
 const linesOf = new WeakMap<Document.Parsed, LineCounter>();
