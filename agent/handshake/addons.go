@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,10 +47,16 @@ func (s *service) careForAddons(ctx context.Context) error {
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() { s.followAddons(ctx, addons) })
+	certificates := &addonCertificates{service: s, running: map[string]*addonRun{}}
+	defer certificates.wait()
 	tick := time.NewTicker(addonEvery)
 	defer tick.Stop()
 	for {
-		for name, addon := range addons.now() {
+		if all, known := addons.now(); known {
+			certificates.follow(ctx, all)
+		}
+		all, _ := addons.now()
+		for name, addon := range all {
 			within, cancel := context.WithTimeout(ctx, requestTimeout)
 			if err := s.careForAddon(within, addon); err != nil && ctx.Err() == nil {
 				s.log.Debug("add-on not judged", "cluster", s.identity.Cluster, "name", name, "error", err)
@@ -75,14 +82,15 @@ type seenAddon struct {
 type addonsSeen struct {
 	changed chan struct{}
 
-	mu  sync.Mutex
-	all map[string]seenAddon
+	mu    sync.Mutex
+	all   map[string]seenAddon
+	known bool // what is not in all does not exist
 }
 
-func (a *addonsSeen) now() map[string]seenAddon {
+func (a *addonsSeen) now() (all map[string]seenAddon, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return maps.Clone(a.all)
+	return maps.Clone(a.all), a.known
 }
 
 func (a *addonsSeen) change(f func(map[string]seenAddon)) {
@@ -109,6 +117,7 @@ func (s *service) followAddons(ctx context.Context, addons *addonsSeen) {
 			},
 			OnAll: func(objects []*unstructured.Unstructured) {
 				addons.change(func(all map[string]seenAddon) {
+					addons.known = true
 					clear(all)
 					for _, o := range objects {
 						all[o.GetName()] = seenAddon{resource, o}
@@ -127,6 +136,13 @@ func (s *service) followAddons(ctx context.Context, addons *addonsSeen) {
 	}
 }
 
+// namespaceOf is where an add-on runs in the member, in whichever version it is served.
+func namespaceOf(addon *unstructured.Unstructured) string {
+	decided, _, _ := unstructured.NestedString(addon.Object, "status", "namespace")
+	older, _, _ := unstructured.NestedString(addon.Object, "spec", "installNamespace")
+	return cmp.Or(decided, older, addon.GetAnnotations()[ocmaddonv1beta1.InstallNamespaceAnnotation], addonNamespace)
+}
+
 func (s *service) careForAddon(ctx context.Context, seen seenAddon) error {
 	resource, o := seen.resource, seen.object
 	addon := &ocmaddonv1beta1.ManagedClusterAddOn{}
@@ -136,16 +152,7 @@ func (s *service) careForAddon(ctx context.Context, seen seenAddon) error {
 	if mode := addon.Status.HealthCheck.Mode; mode != "" && mode != "Lease" {
 		return nil // others see to it
 	}
-	namespace := addon.Status.Namespace
-	if namespace == "" {
-		namespace, _, _ = unstructured.NestedString(o.Object, "spec", "installNamespace")
-	}
-	if namespace == "" {
-		namespace = addon.Annotations[ocmaddonv1beta1.InstallNamespaceAnnotation]
-	}
-	if namespace == "" {
-		namespace = addonNamespace
-	}
+	namespace := namespaceOf(o)
 	lease, err := s.member.kube.CoordinationV1().Leases(namespace).Get(ctx, addon.Name, metav1.GetOptions{})
 	var renewed time.Time
 	switch {

@@ -14,9 +14,12 @@ import (
 	"strings"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 )
 
 const (
@@ -141,11 +144,25 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// certificateRequest asks for a certificate of an agent.
-func certificateRequest(key *ecdsa.PrivateKey, cluster, agent string) ([]byte, error) {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: agentPrefix + cluster + ":" + agent, Organization: []string{agentPrefix + cluster, agentsGroup}},
-	}, key)
+// certificateForm is what a certificate request asks for, and how it is found again.
+type certificateForm struct {
+	prefix, signer string
+	labels         map[string]string
+	subject        pkix.Name
+	names          []string // of hosts
+}
+
+// agentForm asks for a certificate of an agent.
+func agentForm(cluster, agent string) *certificateForm {
+	return &certificateForm{
+		prefix: cluster + "-", signer: certificatesv1.KubeAPIServerClientSignerName, labels: map[string]string{ocmv1.ClusterNameLabel: cluster},
+		subject: pkix.Name{CommonName: agentPrefix + cluster + ":" + agent, Organization: []string{agentPrefix + cluster, agentsGroup}},
+	}
+}
+
+// body writes the request for a key.
+func (f *certificateForm) body(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: f.subject, DNSNames: f.names}, key)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate request: %w", err)
 	}

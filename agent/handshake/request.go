@@ -32,6 +32,9 @@ import (
 // agent makes no more (contract 2.3 b).
 const mostRequests = 10
 
+// addonNameLabel is on the requests of add-ons.
+const addonNameLabel = "open-cluster-management.io/addon-name"
+
 // lookAnyhow is how often a request is looked at although it is watched.
 const lookAnyhow = 30 * time.Second
 
@@ -42,8 +45,10 @@ var errTooMany = errors.New("ten certificate requests of this cluster wait at th
 type request struct {
 	cluster, agent string
 	seconds        int32
-	config         *rest.Config
-	log            *slog.Logger
+	// form is what is asked for; nil: a certificate of the agent itself.
+	form   *certificateForm
+	config *rest.Config
+	log    *slog.Logger
 	// trouble is told what the hub says no to; may be nil.
 	trouble func(error)
 }
@@ -66,7 +71,10 @@ func (r *request) get(ctx context.Context) (granted, error) {
 	if err != nil {
 		return granted{}, err
 	}
-	body, err := certificateRequest(key, r.cluster, r.agent)
+	if r.form == nil {
+		r.form = agentForm(r.cluster, r.agent)
+	}
+	body, err := r.form.body(key)
 	if err != nil {
 		return granted{}, err
 	}
@@ -206,13 +214,13 @@ func (a *asking) ask(ctx context.Context) error {
 	defer cancel()
 	api := a.typed.CertificatesV1().CertificateSigningRequests()
 	list, err := api.List(within, metav1.ListOptions{LabelSelector: ocmv1.ClusterNameLabel + "=" + a.cluster})
-	if err == nil && pending(list.Items) >= mostRequests {
+	if err == nil && pending(list.Items, a.form.labels[addonNameLabel]) >= mostRequests {
 		return errTooMany
 	}
 	ask := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: a.cluster + "-", Labels: map[string]string{ocmv1.ClusterNameLabel: a.cluster}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: a.form.prefix, Labels: a.form.labels},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: a.body, SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Request: a.body, SignerName: a.form.signer,
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
 	}
@@ -243,11 +251,12 @@ func fingerprint(request []byte) string {
 	return "SHA256:" + hex.EncodeToString(sum[:])
 }
 
-// pending counts the requests for which somebody has yet to decide.
-func pending(requests []certificatesv1.CertificateSigningRequest) int {
+// pending counts the requests of an add-on, "": of the agent itself, for which
+// somebody has yet to decide.
+func pending(requests []certificatesv1.CertificateSigningRequest, addon string) int {
 	n := 0
 	for i := range requests {
-		if len(requests[i].Status.Conditions) == 0 && requests[i].Labels["open-cluster-management.io/addon-name"] == "" {
+		if len(requests[i].Status.Conditions) == 0 && requests[i].Labels[addonNameLabel] == addon {
 			n++
 		}
 	}
