@@ -43,6 +43,8 @@ const (
 	reasonGatesInvalid           = "InvalidFeatureGatesExisting"
 	reasonSettingsHonoured       = "SettingsHonoured"
 	reasonSettingsIgnored        = "SettingsIgnored"
+	reasonMigrationDone          = "StorageVersionMigrationSucceed"
+	reasonMigrationFailed        = "StorageVersionMigrationFailed"
 	reasonRemovalFailed          = "RemovalFailed"
 )
 

@@ -154,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	setGates(object, s.plan.unknownGates)
 	setUnsupported(object, s.plan.unsupported)
 	for _, step := range []func(context.Context, *scope) error{
-		r.watchSecrets, r.reach, r.applyNamespaces, r.applyCertificates, r.applyKinds, r.applyPullSecret, r.applyAccounts,
+		r.watchSecrets, r.reach, r.applyNamespaces, r.applyCertificates, r.migrate, r.applyKinds, r.migrate, r.applyPullSecret, r.applyAccounts,
 		r.applyCredentials, r.applyDeployments, r.judge, r.applyWebhooks,
 	} {
 		if err := step(ctx, s); err != nil {

@@ -7,7 +7,7 @@
 //
 // One reconcile:
 //
-//	finalizer → hub reached → namespaces → certificates → kinds → pull secret → roles, accounts, Services →
+//	finalizer → hub reached → namespaces → certificates → stored objects migrated → kinds → migrated → pull secret → roles, accounts, Services →
 //	[hosted: credentials] → Deployments → judged → once nothing rolls any more: webhook configurations
 //
 // Three Deployments: <cm>-registration-controller is the hub itself (registration, placement, work and the dashboard in one process);

@@ -3,9 +3,11 @@ package clustermanager
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +125,23 @@ func (r *Reconciler) applyKinds(ctx context.Context, s *scope) error {
 		return s.fail(reasonKindsFailed, err)
 	}
 	s.applied = append(s.applied, applier.Applied()...)
+	return nil
+}
+
+// migrate has all objects be stored in the current version. It runs before the kinds are applied, since an API server refuses a definition
+// without a version that objects are stored in, and after it. What it says is condition MigrationSucceeded, which a hub that never needed it
+// has not; a failure stops nothing else.
+func (r *Reconciler) migrate(ctx context.Context, s *scope) error {
+	moved, err := component.MigrateStored(ctx, s.hub.Client, hubKinds)
+	switch {
+	case err != nil:
+		set(s.object, ocmoperatorv1.ConditionMigrationSucceeded, false, reasonMigrationFailed, err.Error())
+		s.again(hubRetry)
+	case len(moved) > 0:
+		set(s.object, ocmoperatorv1.ConditionMigrationSucceeded, true, reasonMigrationDone, "All objects are stored in the current version; moved: "+strings.Join(moved, ", "))
+	case meta.IsStatusConditionFalse(s.object.Status.Conditions, ocmoperatorv1.ConditionMigrationSucceeded):
+		set(s.object, ocmoperatorv1.ConditionMigrationSucceeded, true, reasonMigrationDone, "All objects are stored in the current version")
+	}
 	return nil
 }
 
