@@ -25,9 +25,7 @@ func testRemovalWithManifestWorks(t *testing.T, h *hubUnderTest) {
 	h.InstallDefinitions(t, deploy.HubCRDs())
 	h.pullCluster(t, "m1")
 	h.setReady(t, "m1", metav1.ConditionTrue)
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-m1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "m1")
 	mirror := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", Annotations: map[string]string{registration.AnnotationOrigin: "Cluster"}}}
 	work := &ocmworkv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "m1", Name: "shop", Finalizers: []string{ocmworkv1.ManifestWorkFinalizer}}}
 	work.Spec.Workload.Manifests = []ocmworkv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)}}}
@@ -59,6 +57,7 @@ func testRemovalWithManifestWorks(t *testing.T, h *hubUnderTest) {
 	// Where another member bears the name in the other dialect, its works are its own.
 	h.pullCluster(t, "m2")
 	h.setReady(t, "m2", metav1.ConditionTrue)
+	h.awaitSpace(t, "m2")
 	other := work.DeepCopy()
 	other.ObjectMeta = metav1.ObjectMeta{Namespace: "m2", Name: "shop", Finalizers: []string{ocmworkv1.ManifestWorkFinalizer}}
 	for _, object := range []client.Object{

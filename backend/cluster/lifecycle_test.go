@@ -169,6 +169,16 @@ func (h *hubUnderTest) pullCluster(t *testing.T, name string) *clusterv1alpha1.C
 	return c
 }
 
+// awaitSpace waits until a cluster has its namespace, and is held: the finalizer is
+// written last.
+func (h *hubUnderTest) awaitSpace(t *testing.T, name string) {
+	t.Helper()
+	h.Await(t, "namespace and finalizer of "+name, func(ctx context.Context) bool {
+		c := h.cluster(ctx, name)
+		return c != nil && len(c.Finalizers) == 1 && !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-" + name}, &corev1.Namespace{})
+	})
+}
+
 func (h *hubUnderTest) work(t *testing.T, cluster, name string) *workv1alpha1.Work {
 	t.Helper()
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + cluster, Name: name, Finalizers: []string{workv1alpha1.ExecutionControllerFinalizer}}}
@@ -255,9 +265,7 @@ func testRemoval(t *testing.T, h *hubUnderTest) {
 func testRemovalByAgent(t *testing.T, h *hubUnderTest) {
 	h.pullCluster(t, "a1")
 	h.setReady(t, "a1", metav1.ConditionTrue)
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-a1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "a1")
 	work := h.work(t, "a1", "w")
 	h.remove(t, "a1")
 	h.Await(t, "explanation", func(ctx context.Context) bool {
@@ -277,9 +285,7 @@ func testRemovalByAgent(t *testing.T, h *hubUnderTest) {
 func testRemovalNotReady(t *testing.T, h *hubUnderTest) {
 	h.pullCluster(t, "n1")
 	h.setReady(t, "n1", metav1.ConditionUnknown)
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-n1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "n1")
 	for i := range 50 {
 		h.work(t, "n1", fmt.Sprintf("w%d", i))
 	}
@@ -289,9 +295,7 @@ func testRemovalNotReady(t *testing.T, h *hubUnderTest) {
 
 func testRemovalBlocked(t *testing.T, h *hubUnderTest) {
 	h.pullCluster(t, "b1")
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-b1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "b1")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-b1", Name: "x", Finalizers: []string{"example.org/hold"}}}
 	h.Create(t, held)
 	h.remove(t, "b1")
@@ -314,9 +318,7 @@ func testRemovalBlocked(t *testing.T, h *hubUnderTest) {
 func testRemovalByForce(t *testing.T, h *hubUnderTest) {
 	h.pullCluster(t, "f1")
 	h.setReady(t, "f1", metav1.ConditionTrue)
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-f1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "f1")
 	h.work(t, "f1", "w")
 	h.remove(t, "f1")
 	h.Await(t, "force", func(ctx context.Context) bool {
@@ -368,9 +370,7 @@ func testPush(t *testing.T, h *hubUnderTest) {
 	})
 
 	// A member that is gone does not hold up its removal: its Works are let go.
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-p1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "p1")
 	h.work(t, "p1", "w")
 	if err := member.Kill(); err != nil {
 		t.Fatal(err)
@@ -527,9 +527,7 @@ func testLink(t *testing.T, h *hubUnderTest) {
 			t.Errorf("stage %s is missing", stage)
 		}
 	}
-	h.Await(t, "namespace", func(ctx context.Context) bool {
-		return !h.Gone(ctx, client.ObjectKey{Name: "karmada-es-l1"}, &corev1.Namespace{})
-	})
+	h.awaitSpace(t, "l1")
 	h.work(t, "l1", "w")
 	h.remove(t, "l1")
 	h.Await(t, "deletion of the work", func(ctx context.Context) bool {

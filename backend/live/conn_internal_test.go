@@ -160,7 +160,7 @@ func TestReadersCannotMakeTopicsWithoutEnd(t *testing.T) {
 // another reads on: the queue of the first fills, the second misses nothing.
 func TestSlowReaderIsClosedAlone(t *testing.T) {
 	hub := NewHub()
-	hub.limits.queue, hub.limits.write = 32, time.Minute
+	hub.limits = limits{ping: time.Hour, recheck: time.Hour, silence: time.Hour, write: time.Minute, queue: 32} // the queue alone ends it
 	hub.Handle("clusters", "viewer")
 	slow, quick := connect(t, hub, &testPeer{}), connect(t, hub, &testPeer{})
 	for _, socket := range []*websocket.Conn{slow, quick} {
