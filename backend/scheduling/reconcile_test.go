@@ -342,9 +342,10 @@ func testReschedule(t *testing.T, h *hub) {
 // the spec, and again before it writes the status.
 func testRivals(t *testing.T, h *hub) {
 	b := binding("contested", deployment(1, &policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
+	key := client.ObjectKeyFromObject(b) // b itself is read into meanwhile
 	rival := func() {
 		var stored workv1alpha2.ResourceBinding
-		err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(b), &stored)
+		err := h.Client.Get(t.Context(), key, &stored)
 		if err == nil {
 			stored.Status.AggregatedStatus = append(stored.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: "member1"})
 			err = h.Client.Status().Update(t.Context(), &stored)
