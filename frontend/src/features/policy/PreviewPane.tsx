@@ -36,8 +36,11 @@ export function PreviewPane({ preview, stale, failed, override }: PreviewPanePro
       {matched === 0 && <p className="dim">{words.none}</p>}
       {items.map((item, index) => (
         <details key={`${item.apiVersion}/${item.kind}/${item.namespace}/${item.name}`} className={styles['item']} open={index < 3}>
-          <summary><span className="dim">{item.kind}</span> <Link href={paths.workload(item)}>{item.namespace ? `${item.namespace}/` : ''}{item.name}</Link></summary>
-          <div className={styles['body']}>{override ? <OverrideChanges item={item} /> : <Placing item={item} />}</div>
+          <summary><span className="dim">{item.kind}</span> {item.namespace ? `${item.namespace}/` : ''}{item.name}</summary>
+          <div className={styles['body']}>
+            {override ? <OverrideChanges item={item} /> : <Placing item={item} />}
+            <p className="small"><Link href={paths.workload(item)}>{words.open(item.name)}</Link></p>
+          </div>
         </details>
       ))}
       <p className="dim small">{stale ? words.stale : words.took(count(language, preview.clustersTotal), count(language, preview.tookMillis))}</p>

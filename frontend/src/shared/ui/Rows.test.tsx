@@ -28,3 +28,17 @@ it('turns the order round, and says which it is', async () => {
   await click(head?.querySelector('button'));
   expect(onSort).toHaveBeenCalledWith('-name');
 });
+
+it.each([[300, 200, '0'], [200, 200, null]])('lets the keyboard scroll a table of %i px in a place of %i px', async (content, room, tabIndex) => {
+  vi.stubGlobal('ResizeObserver', class {
+    constructor(private readonly told: () => void) {}
+    observe() { this.told(); }
+    disconnect() { /* nothing is kept */ }
+  });
+  vi.spyOn(HTMLElement.prototype, 'scrollWidth', 'get').mockReturnValue(content);
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(room);
+  const place = await show();
+  expect(place.querySelector('table')?.parentElement?.getAttribute('tabindex')).toBe(tabIndex);
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});

@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useEffect, useRef } from 'react';
 import { useNarrow } from '@/shared/hooks/useNarrow';
+import { useOverflow } from '@/shared/hooks/useOverflow';
 import { useWords } from '@/shared/hooks/useWords';
 import styles from './Rows.module.css';
 import { uiWords } from './words';
@@ -48,7 +49,7 @@ export function Rows<T extends object>(props: RowsProps<T>) {
     );
   }
   return (
-    <div className={styles['scroll']}>
+    <Scroll label={props.caption}>
       <table className={styles['table']} data-stale={stale || undefined}>
         <caption className="hidden">{props.caption}</caption>
         <thead>
@@ -58,8 +59,14 @@ export function Rows<T extends object>(props: RowsProps<T>) {
           {rows.map((row) => <Row key={rowKey(row)} row={row} columns={columns} note={note} dim={dim} />)}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
+}
+
+/** A table that is wider than its place scrolls there, by the arrow keys too. */
+function Scroll({ label, children }: { label: string; children: ReactNode }) {
+  const [ref, over] = useOverflow<HTMLDivElement>();
+  return <div ref={ref} className={styles['scroll']} {...(over ? { tabIndex: 0, role: 'group', 'aria-label': label } : {})}>{children}</div>;
 }
 
 function Head<T>({ column, sort, onSort }: { column: Column<T>; sort: string | undefined; onSort: ((sort: string) => void) | undefined }) {

@@ -87,7 +87,7 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
         failed={merge.error ?? (save.error instanceof ApiError && (save.error.code === 'stale' || save.error.code === 'owned') ? undefined : save.error)}
       />
       <div className={styles['tabs']}><TabBar label={words.panesLabel} panel="side" chosen={pane} tabs={panes.map((key) => ({ key, label: words.panes[key] }))} onChoose={(key) => setPane(key as Pane)} /></div>
-      <div className={styles['panes']} data-pane={pane}>
+      <div className={styles['panes']} id="side" data-pane={pane}>
         <section className={styles['form']} aria-label={words.panes.form} onKeyDown={(event) => historyKeys(event, draft)}>
           <div className={styles['title']} data-broken={fault !== undefined || undefined}>
             <h2>{words.panes.form}</h2>

@@ -82,6 +82,7 @@ export const en = {
     shown: (n: number) => `the first ${n} are shown`,
     hidden: (n: number) => (n === 1 ? '1 more is of a kind that you may not list' : `${n} more are of kinds that you may not list`),
     invalid: 'The preview comes once the problems are mended.',
+    open: (name: string) => `Open ${name}`,
     took: (clusters: string, millis: string) => `the scheduler’s own answer on ${clusters} clusters, ${millis} ms`,
     stale: 'Working it out…',
     replicas: (n: number) => (n === 1 ? '1 replica' : `${n} replicas`),

@@ -84,6 +84,7 @@ export const zh: EditorWords = {
     shown: (n) => `显示前 ${n} 个`,
     hidden: (n) => `另有 ${n} 个属于无权列出的类型`,
     invalid: '修正问题后显示预览。',
+    open: (name) => `打开 ${name}`,
     took: (clusters, millis) => `由调度器在 ${clusters} 个集群上得出，用时 ${millis} 毫秒`,
     stale: '计算中…',
     replicas: (n) => `${n} 个副本`,
