@@ -34,6 +34,10 @@ func (g grants) of(cluster string) subjects {
 	return g.everywhere.with(g.byCluster[cluster])
 }
 
+func (g grants) equal(other grants) bool {
+	return g.everywhere.equal(other.everywhere) && maps.EqualFunc(g.byCluster, other.byCluster, subjects.equal)
+}
+
 func (s subjects) with(other subjects) subjects {
 	join := func(a, b []string) []string {
 		joined := slices.Concat(a, b)
@@ -56,11 +60,14 @@ func findGrants(roles []rbacv1.ClusterRole, bindings []rbacv1.ClusterRoleBinding
 	}
 	reaches := map[string]reach{}
 	for i := range roles {
-		found := reach{clusters: map[string]bool{}}
+		var found reach
 		for _, rule := range roles[i].Rules {
 			all, names := ruleReach(rule)
 			found.everywhere = found.everywhere || all
 			for _, name := range names {
+				if found.clusters == nil {
+					found.clusters = map[string]bool{}
+				}
 				found.clusters[name] = true
 			}
 		}

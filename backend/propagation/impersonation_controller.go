@@ -82,8 +82,11 @@ func (r *ImpersonationReconciler) affected(ctx context.Context, _ client.Object)
 	before := r.last
 	r.last = now
 	r.mu.Unlock()
+	if before.equal(now) {
+		return nil
+	}
 	var clusters clusterv1alpha1.ClusterList
-	if err := r.hub.List(ctx, &clusters); err != nil {
+	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -95,13 +98,14 @@ func (r *ImpersonationReconciler) affected(ctx context.Context, _ client.Object)
 	return requests
 }
 
+// grants reads all roles as the cache holds them: each cluster that is accepted adds some, and copies of all for each would add up.
 func (r *ImpersonationReconciler) grants(ctx context.Context) (grants, error) {
 	var roles rbacv1.ClusterRoleList
-	if err := r.hub.List(ctx, &roles); err != nil {
+	if err := r.hub.List(ctx, &roles, client.UnsafeDisableDeepCopy); err != nil {
 		return grants{}, fmt.Errorf("list cluster roles: %w", err)
 	}
 	var bindings rbacv1.ClusterRoleBindingList
-	if err := r.hub.List(ctx, &bindings); err != nil {
+	if err := r.hub.List(ctx, &bindings, client.UnsafeDisableDeepCopy); err != nil {
 		return grants{}, fmt.Errorf("list cluster role bindings: %w", err)
 	}
 	return findGrants(roles.Items, bindings.Items), nil

@@ -70,6 +70,25 @@ func TestFindGrants(t *testing.T) {
 
 // TestSubjectsOf: a member asks for each group of a service account whether the
 // proxy may name it.
+// Grants that are equal concern no cluster: that ends the look at a change of roles.
+func TestEqualGrants(t *testing.T) {
+	of := func(everywhere string, clusters ...string) grants {
+		g := grants{everywhere: subjects{users: []string{everywhere}}, byCluster: map[string]subjects{}}
+		for _, name := range clusters {
+			g.byCluster[name] = subjects{groups: []string{"of " + name}}
+		}
+		return g
+	}
+	if !of("a", "c1", "c2").equal(of("a", "c2", "c1")) {
+		t.Error("the same grants differ")
+	}
+	for name, other := range map[string]grants{"everywhere": of("b", "c1"), "one cluster more": of("a", "c1", "c2"), "another cluster": of("a", "c2"), "none": {}} {
+		if of("a", "c1").equal(other) {
+			t.Errorf("%s: grants that differ are equal", name)
+		}
+	}
+}
+
 func TestSubjectsOf(t *testing.T) {
 	for _, c := range []struct {
 		name    string
