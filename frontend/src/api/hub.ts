@@ -53,13 +53,25 @@ export const infoOptions = queryOptions({
 /** Takes up a session that the hub granted: what another user cached is gone before the first query runs. */
 export function beginSession(info: SessionInfo): void {
   const held = queryClient.getQueryData<SessionInfo | null>(sessionKey);
+  expired = leaving = false;
   if (held && held.user.name !== info.user.name) queryClient.clear();
   setCsrf(info.csrf);
   queryClient.setQueryData(sessionKey, info);
 }
 
+/** Whether the last session ended by itself: who signs in again is told, and goes on where it was. */
+let expired = false;
+let leaving = false;
+export const sessionExpired = () => expired;
+
+/** Says that the end to come is asked for: the hub closes the socket before it answers. */
+export function leaveSession(): void {
+  leaving = true;
+}
+
 /** Forgets everything that belongs to the session. */
-export function endSession(): void {
+export function endSession(byItself = false): void {
+  expired = byItself && !leaving;
   live.stop();
   setCsrf('');
   queryClient.clear();
@@ -71,7 +83,7 @@ async function checkSession(): Promise<void> {
   try {
     const info = await queryClient.fetchQuery({ ...sessionOptions, staleTime: 0 });
     if (info) live.again();
-    else endSession();
+    else endSession(true);
   } catch {
     live.again(); // the hub does not answer; trying again will tell
   }

@@ -1,7 +1,10 @@
 import { del } from '@/api/client';
-import { endSession } from '@/api/hub';
+import { endSession, leaveSession } from '@/api/hub';
 
 /** Ends the session in the hub and forgets it here, even when the hub does not answer. */
 export function useSignOut(): () => void {
-  return () => void del('/session').catch(() => undefined).finally(endSession);
+  return () => {
+    leaveSession();
+    void del('/session').catch(() => undefined).finally(() => endSession());
+  };
 }

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
+import { useSession } from '@/api/session';
 import { type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
@@ -57,6 +58,8 @@ function SavedPolicy({ facts, at }: { facts: KindFacts; at: PolicyAt }) {
 
 function Opened({ facts, sessionKey, base, saved }: { facts: KindFacts; sessionKey: string; base: { yaml: string; resourceVersion: string | undefined }; saved?: PolicyAt }) {
   const words = useWords(editorWords);
-  const [session] = useState(() => openSession(sessionKey, base, words.panes.yaml));
+  // A draft waits for whoever wrote it, through a session that ends and begins again, and for nobody else.
+  const { user } = useSession();
+  const [session] = useState(() => openSession(`${user.name}/${sessionKey}`, base, words.panes.yaml));
   return <PolicyEditor session={session} opened={facts} saved={saved} />;
 }

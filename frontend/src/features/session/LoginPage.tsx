@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
-import { infoOptions } from '@/api/hub';
+import { infoOptions, sessionExpired } from '@/api/hub';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import { Door } from './Door';
@@ -27,6 +27,7 @@ export default function LoginPage() {
       {info?.firstRun && (
         <Notice tone="info" title={words.firstRun}><p>{words.firstRunText}</p></Notice>
       )}
+      {sessionExpired() && <Notice tone="info" title={words.expired}><p>{words.expiredText}</p></Notice>}
       <form className={styles['form']} onSubmit={form.onSubmit((values) => login.mutate(values))} noValidate>
         <TextInput label={words.username} autoComplete="username" autoCapitalize="off" spellCheck={false} data-autofocus autoFocus {...form.getInputProps('username')} />
         <PasswordInput label={words.password} autoComplete="current-password" {...form.getInputProps('password')} />

@@ -3,6 +3,8 @@ export const en = {
   username: 'Name',
   password: 'Password',
   signIn: 'Sign in',
+  expired: 'Your session has ended',
+  expiredText: 'Sign in again to go on where you were. A policy that you were writing is kept.',
   firstRun: 'First start',
   firstRunText: 'The hub printed the administrator’s name and a one-time password where it was started (muster serve or muster init).',
   version: (version: string) => `Version ${version}`,
