@@ -113,13 +113,18 @@ func (h *hub) awaitManaged(t testing.TB, name, kind string, want metav1.Conditio
 	return last
 }
 
-// accept writes the hub's consent, as "kubectl patch" does.
+// accept writes the hub's consent, as "kubectl patch" does, once the agent has
+// announced its cluster.
 func (h *hub) accept(t testing.TB, cluster string, accepted bool) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"hubAcceptsClient":%t}}`, accepted)
-	if _, err := h.dynamic.Resource(managedClustersResource).Patch(t.Context(), cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, cluster+" is announced, and decided about", func(ctx context.Context) bool {
+		_, err := h.dynamic.Resource(managedClustersResource).Patch(ctx, cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 // apply applies manifests on the hub.
