@@ -18,7 +18,11 @@ export function EntryDetails({ entry }: { entry: AuditEntry }) {
   ];
   if (entry.code) facts.push([words.code, <code key="code">{entry.code}</code>]);
   if (entry.durationMillis !== undefined) facts.push([words.took, words.millis(entry.durationMillis)]);
-  for (const [name, value] of Object.entries(entry.detail ?? {})) facts.push([name, <code key={name}>{value}</code>]);
+  const { more, client, ...changes } = entry.detail ?? {};
+  if (client) facts.push([words.client, <code key="client">{client}</code>]);
+  for (const [name, value] of Object.entries(changes)) facts.push([name, <code key={name}>{value}</code>]);
+  // What the hub counted instead of listing comes after what it listed.
+  if (more) facts.push([words.more, words.moreChanges(/^\d+/.exec(more)?.[0] ?? more)]);
   if (entry.requestId) facts.push([words.request, <code key="request">{entry.requestId}</code>]);
   facts.push([words.entry, <code key="id">{entry.id}</code>]);
   return <Facts facts={facts} />;
