@@ -50,6 +50,7 @@ type App struct {
 	first         firstRun
 	dashboardPort string
 	serving       chan struct{}
+	grown         func() // ends what letGrow allows
 }
 
 // New prepares a hub: it takes the data directory and the ports, and brings the
@@ -124,6 +125,8 @@ func (a *App) RegisterCommand() string { return a.first.register }
 // Start serves until ctx ends. The control plane starts first and stops last.
 func (a *App) Start(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.release()) }()
+	a.grown = letGrow()
+	defer a.grown()
 	group, above := errgroup.WithContext(ctx)
 	below, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()
@@ -200,7 +203,7 @@ func (a *App) startAbove(ctx context.Context) error {
 	}
 	group, inner := errgroup.WithContext(lower)
 	group.Go(func() error { return hub.start(inner) })
-	group.Go(func() error { return keepSmall(inner, a.serving) })
+	group.Go(func() error { return keepSmall(inner, a.serving, a.grown) })
 	group.Go(func() error {
 		defer stopLower()
 		if err := hub.wait(inner); err != nil {
