@@ -11,7 +11,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -120,7 +119,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 		return errors.Join(err, e.ln.Close())
 	}
 	defer store.close()
-	backend := registry.NewBackend(func() *clientv3.Client { return v3client.New(store.server.Server) }, compaction)
+	backend := registry.NewBackend(func() *clientv3.Client { return newStorageClient(store.server.Server) }, compaction)
 	defer backend.Stop()
 	server := &apiServer{options: e.options, pki: e.pki, storage: store, backend: backend, ln: e.ln, ready: e.Ready}
 	aggregator, err := server.build(ctx)
