@@ -75,7 +75,11 @@ func newLive() *live.Hub {
 // newHub builds domains and controllers; nothing runs yet.
 func (a *App) newHub() (*hub, error) {
 	config := a.plane.Config()
-	manager, err := kube.NewDirectManager(config, a.plane.Direct(), slog.New(sorted{slog.Default().Handler()}))
+	var direct kube.Direct
+	if stored := a.plane.Direct(); stored != nil {
+		direct = stored
+	}
+	manager, err := kube.NewDirectManager(config, direct, slog.New(sorted{slog.Default().Handler()}))
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"muster.dev/muster/backend/controlplane/registry"
-	"muster.dev/muster/backend/kube"
 )
 
 const (
@@ -86,12 +85,7 @@ func (e *Embedded) Config() *rest.Config {
 }
 
 // Direct implements Plane. It is nil until the API server has been built.
-func (e *Embedded) Direct() kube.Direct {
-	if direct := e.direct.Load(); direct != nil {
-		return direct
-	}
-	return nil
-}
+func (e *Embedded) Direct() *registry.Direct { return e.direct.Load() }
 
 // CA implements Plane.
 func (e *Embedded) CA() []byte { return e.ca }

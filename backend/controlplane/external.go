@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"muster.dev/muster/backend/controlplane/registry"
 	"muster.dev/muster/backend/controlplane/webhook"
 	"muster.dev/muster/backend/fault"
-	"muster.dev/muster/backend/kube"
 )
 
 const (
@@ -117,7 +117,7 @@ func NewExternal(options ExternalOptions) (*External, error) {
 func (e *External) Config() *rest.Config { return rest.CopyConfig(e.options.API) }
 
 // Direct implements Plane: the objects are another process's.
-func (e *External) Direct() kube.Direct { return nil }
+func (e *External) Direct() *registry.Direct { return nil }
 
 // CA implements Plane.
 func (e *External) CA() []byte { return e.finding().ca }

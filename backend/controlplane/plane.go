@@ -21,7 +21,6 @@ import (
 
 	"muster.dev/muster/backend/controlplane/registry"
 	"muster.dev/muster/backend/controlplane/webhook"
-	"muster.dev/muster/backend/kube"
 )
 
 // Plane is a Kubernetes-style API that holds the hub's objects.
@@ -36,7 +35,7 @@ type Plane interface {
 	Config() *rest.Config
 	// Direct is the hub's short way to objects that this process stores, nil if it
 	// stores none.
-	Direct() kube.Direct
+	Direct() *registry.Direct
 	// CA is the certificate authority, in PEM, that members verify the hub API's
 	// serving certificate with. Embedded knows it from the start, External once
 	// it serves.
