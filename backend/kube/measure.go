@@ -12,12 +12,15 @@ import (
 )
 
 const (
-	// calm is how far back the measure looks.
+	// calm is how long the measure remembers an object.
 	calm = time.Minute
+	// rush is how far back it looks for a storm: who tries one thing after the other
+	// makes some twenty objects in that time.
+	rush = 20 * time.Second
 	// newObjects and newWorks are how many objects may have become known within
-	// that time before it counts as a storm; a Work is one object in one member.
+	// rush before it counts as a storm; a Work is one object in one member.
 	newObjects, newWorks = 40, 60
-	// eventsAnObject bounds the Events about objects of one name in that time.
+	// eventsAnObject bounds the Events about objects of one name while calm lasts.
 	eventsAnObject = 60
 	// objectsKept bounds what the measure remembers.
 	objectsKept = 4096
@@ -97,5 +100,5 @@ func (m *measure) arrive(now time.Time) bool {
 	oldest := m.arrivals[m.next]
 	m.arrivals[m.next] = now
 	m.next = (m.next + 1) % len(m.arrivals)
-	return now.Sub(oldest) >= calm
+	return now.Sub(oldest) >= rush
 }

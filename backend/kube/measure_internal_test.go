@@ -23,6 +23,7 @@ func TestMeasure(t *testing.T) {
 		{"a storm", 1000, time.Millisecond, 40, 40},
 		{"the same storm on a slow machine", 1000, 200 * time.Millisecond, 40, 40},
 		{"one after another, for hours", 2000, 2 * time.Second, 2000, 2000},
+		{"as fast as a script that waits for each", 2000, 600 * time.Millisecond, 2000, 2000},
 		{"more than are remembered", 3 * objectsKept, time.Microsecond, 40, 40},
 	} {
 		t.Run(c.name, func(t *testing.T) {
