@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -136,6 +138,14 @@ func (publisher) Seq(string) (string, uint64)          { return "", 0 }
 
 func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
 	hub := fake.NewClientset(token.Spec{TTL: token.DefaultTTL}.Secret("abcdef", "0123456789abcdef", now))
+	// What happens between an informer's list and its watch, the fake API forgets.
+	watching := make(chan struct{})
+	var begun sync.Once
+	hub.PrependWatchReactor("secrets", func(action k8stesting.Action) (bool, apiwatch.Interface, error) {
+		events, err := hub.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		begun.Do(func() { close(watching) })
+		return true, events, err
+	})
 	published := publisher{events: make(chan live.Event, 16)}
 	var once sync.Once
 	revoked := make(chan string, 1)
@@ -153,6 +163,7 @@ func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
 	if _, err := watch.Get(t.Context(), "zzzzzz"); err == nil {
 		t.Error("an unknown token was found")
 	}
+	<-watching
 	if err := hub.CoreV1().Secrets("kube-system").Delete(t.Context(), "bootstrap-token-abcdef", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
