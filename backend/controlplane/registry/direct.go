@@ -64,7 +64,8 @@ func (d *Direct) Serves(o runtime.Object) bool { return d.kinds[reflect.TypeOf(o
 // afterwards. Its errors are those of the API.
 func (d *Direct) Create(ctx context.Context, o client.Object) error {
 	k := d.kinds[reflect.TypeOf(o)]
-	ctx = asHub(ctx, o.GetNamespace())
+	ctx, ended := writing(ctx, o.GetNamespace())
+	defer ended()
 	made, options := o.DeepCopyObject(), &metav1.CreateOptions{}
 	attributes := d.attributes(k, o, "", made, nil, admission.Create, options)
 	if err := d.admit(ctx, attributes); err != nil {
@@ -87,7 +88,8 @@ func (d *Direct) Patch(ctx context.Context, o client.Object, patch client.Patch,
 	if err != nil {
 		return fmt.Errorf("encode patch of %s %s: %w", k.kind.Kind, o.GetName(), err)
 	}
-	ctx = asHub(ctx, o.GetNamespace())
+	ctx, ended := writing(ctx, o.GetNamespace())
+	defer ended()
 	options := &metav1.UpdateOptions{}
 	store := k.main
 	if subresource == StatusSubresource {
@@ -134,6 +136,12 @@ func internalOptions(options *metav1.ListOptions) (*internalversion.ListOptions,
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return internal, nil
+}
+
+// writing is the context of one write. It ends with it, as that of a request does:
+// admission holds for a write what others may have once it has ended.
+func writing(ctx context.Context, namespace string) (within context.Context, ended context.CancelFunc) {
+	return context.WithCancel(asHub(ctx, namespace))
 }
 
 func asHub(ctx context.Context, namespace string) context.Context {

@@ -25,13 +25,17 @@ import (
 
 // markAdmission puts a label on all that is written, and refuses what a label asks
 // it to.
-type markAdmission struct{ seen []string }
+type markAdmission struct {
+	seen   []string
+	within context.Context // of the last write
+}
 
 var errUnwanted = errors.New("unwanted")
 
 func (*markAdmission) Handles(admission.Operation) bool { return true }
 
-func (a *markAdmission) Admit(_ context.Context, at admission.Attributes, _ admission.ObjectInterfaces) error {
+func (a *markAdmission) Admit(ctx context.Context, at admission.Attributes, _ admission.ObjectInterfaces) error {
+	a.within = ctx
 	a.seen = append(a.seen, string(at.GetOperation())+" "+at.GetResource().Resource+"/"+at.GetSubresource()+" "+at.GetNamespace()+"/"+at.GetName()+" by "+at.GetUserInfo().GetName())
 	o := at.GetObject().(metav1.Object)
 	labels := maps.Clone(o.GetLabels())
@@ -74,6 +78,10 @@ func TestDirectWrites(t *testing.T) {
 		t.Errorf("created twice: %v", err)
 	}
 
+	if admit.within.Err() == nil {
+		t.Error("what admission holds for a write would be held for ever")
+	}
+
 	// A status is written by who knows nothing else of the object.
 	first := work.ResourceVersion
 	before := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name, UID: work.UID, ResourceVersion: first}}
@@ -102,6 +110,9 @@ func TestDirectWrites(t *testing.T) {
 	if after.Generation != 2 || !cmp.Equal(after.Labels, map[string]string{"admitted": "UPDATE", "mine": "x"}) || after.Spec.SuspendDispatching == nil ||
 		!cmp.Equal(after.Spec.Workload, work.Spec.Workload) || len(after.Status.Conditions) != 1 {
 		t.Errorf("after a patch: %+v", after)
+	}
+	if admit.within.Err() == nil {
+		t.Error("what admission holds for a patch would be held for ever")
 	}
 	version := after.ResourceVersion
 	if err := direct.Patch(t.Context(), after, client.MergeFrom(after.DeepCopy()), ""); err != nil || after.ResourceVersion != version {
