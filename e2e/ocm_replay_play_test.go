@@ -34,10 +34,11 @@ var _ = apiextensionsv1.AddToScheme(scheme.Scheme)
 // Management are played one after another.
 type ocmReplay struct {
 	*identities
-	hub      *hub
-	swap     map[string]string // recorded UID or generated name → ours
-	keys     map[string][]byte // agent's user → private key
-	requests map[string]string // agent's user → its certificate request
+	deviations []*deviation
+	hub        *hub
+	swap       map[string]string // recorded UID or generated name → ours
+	keys       map[string][]byte // agent's user → private key
+	requests   map[string]string // agent's user → its certificate request
 }
 
 // TestOCMReplay plays what unmodified clients and agents of Open Cluster
@@ -47,7 +48,7 @@ func TestOCMReplay(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	r := &ocmReplay{
-		identities: newIdentities(h.admin(t)), hub: h,
+		identities: newIdentities(h.admin(t)), hub: h, deviations: fresh(ocmDeviations),
 		swap: map[string]string{}, keys: map[string][]byte{}, requests: map[string]string{},
 	}
 	for _, s := range ocmScenarios {
@@ -64,11 +65,7 @@ func TestOCMReplay(t *testing.T) {
 			}
 		})
 	}
-	for i, d := range ocmDeviations {
-		if !d.used {
-			t.Errorf("deviation %d (%s %s %s) did not occur: remove it", i, d.scenario, d.method, d.path)
-		}
-	}
+	demandAll(t, r.deviations)
 }
 
 // play sends one recorded request and compares the answer. What depends on the
@@ -76,7 +73,7 @@ func TestOCMReplay(t *testing.T) {
 // the clients did.
 func (r *ocmReplay) play(t *testing.T, scenario string, number int, l line) {
 	t.Helper()
-	want, d := l.Code, deviationOf(ocmDeviations, scenario, l)
+	want, d := l.Code, deviationOf(r.deviations, scenario, l)
 	if d != nil {
 		if d.skip {
 			return

@@ -115,6 +115,26 @@ var deviations = []*deviation{
 	{path: `/pods/[^/]+/(exec|log)`, skip: true, reason: podsReason},
 }
 
+// fresh is a list whose requests are counted from zero, for one play.
+func fresh(list []*deviation) []*deviation {
+	all := make([]*deviation, len(list))
+	for i, d := range list {
+		again := *d
+		all[i] = &again
+	}
+	return all
+}
+
+// demandAll fails a test that has deviations which did not occur.
+func demandAll(t *testing.T, list []*deviation) {
+	t.Helper()
+	for i, d := range list {
+		if !d.used {
+			t.Errorf("deviation %d (%s %s %s) did not occur: remove it", i, d.scenario, d.method, d.path)
+		}
+	}
+}
+
 // deviationOf is the one that a request of a scenario falls under, or nil.
 func deviationOf(list []*deviation, scenario string, l line) *deviation {
 	for _, d := range list {
@@ -140,7 +160,7 @@ func startReplay(t *testing.T) *replay {
 		t.Fatal(err)
 	}
 	r := &replay{
-		identities: newIdentities(config), hub: h,
+		identities: newIdentities(config), hub: h, deviations: fresh(deviations),
 		members: map[string]*controlplanetest.Member{}, ids: map[string]string{}, secrets: map[string]map[string]string{}, uids: map[string]string{},
 	}
 	for _, name := range []string{"member1", "member2", "member3"} {
