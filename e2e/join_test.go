@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -174,10 +175,12 @@ func TestJoinRefusals(t *testing.T) {
 	h := startHub(t)
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "one"})
 	mustJoin(t, h, "one", m)
-	eventually(t, "what controllers put into the new namespace", func(ctx context.Context) bool {
+	eventually(t, "what controllers put into the new namespace, and what the hub gives its proxy", func(ctx context.Context) bool {
 		_, bundle := m.Client.CoreV1().ConfigMaps("karmada-cluster").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		_, account := m.Client.CoreV1().ServiceAccounts("karmada-cluster").Get(ctx, "default", metav1.GetOptions{})
-		return bundle == nil && account == nil
+		_, role := m.Client.RbacV1().ClusterRoles().Get(ctx, "karmada-impersonator", metav1.GetOptions{})
+		_, binding := m.Client.RbacV1().ClusterRoleBindings().Get(ctx, "karmada-impersonator", metav1.GetOptions{})
+		return errors.Join(bundle, account, role, binding) == nil
 	})
 	before := objects(t, m)
 

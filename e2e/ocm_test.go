@@ -207,14 +207,14 @@ func walkDenial(t *testing.T, h *hub, m *controlplanetest.Member) {
 	t.Logf("the denied agent's watch was cut after %.2f s", time.Since(begin).Seconds())
 	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
 	client := kubernetes.NewForConfigOrDie(agent)
-	for what, err := range map[string]error{
-		"list its works":    second(works.List(t.Context(), metav1.ListOptions{})),
-		"read its lease":    second(client.CoordinationV1().Leases("east").Get(t.Context(), ocmv1.LeaseName, metav1.GetOptions{})),
-		"ask for a renewal": second2(requestOf("east", "denied").create(t.Context(), agent)),
+	for what, try := range map[string]func(context.Context) error{
+		"list its works": func(ctx context.Context) error { return second(works.List(ctx, metav1.ListOptions{})) },
+		"read its lease": func(ctx context.Context) error {
+			return second(client.CoordinationV1().Leases("east").Get(ctx, ocmv1.LeaseName, metav1.GetOptions{}))
+		},
+		"ask for a renewal": func(ctx context.Context) error { return second2(requestOf("east", "denied").create(ctx, agent)) },
 	} {
-		if !apierrors.IsForbidden(err) {
-			t.Errorf("a denied agent may %s: %v", what, err)
-		}
+		eventually(t, "a denied agent may no more "+what, func(ctx context.Context) bool { return apierrors.IsForbidden(try(ctx)) })
 	}
 	if _, err := clientFor(t, agent).Resource(managedClustersResource).Get(t.Context(), "east", metav1.GetOptions{}); err != nil {
 		t.Errorf("a denied agent cannot see that it is: %v", err)
