@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,15 +54,6 @@ type API struct {
 	// CAOfTokens, if set, is the ca.crt in token Secrets.
 	CAOfTokens       []byte
 	GitVersion, Date string
-}
-
-// Event is one thing that happened to an object: a line of a watch.
-type Event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"` // as it was then
-	Path   string          `json:"-"`
-
-	version int
 }
 
 // OperatorToken is the bearer token that may do everything.
@@ -143,48 +133,6 @@ func (f *API) Store(path string, object map[string]any, kind string) map[string]
 	f.history[fmt.Sprintf("%s@%d", path, f.version)] = old
 	f.tell(Event{Type: kind, Object: data, Path: path})
 	return object
-}
-
-// tell notes what happened at the present version; Mu is held.
-func (f *API) tell(e Event) {
-	e.version = f.version
-	f.log = append(f.log, e)
-	close(f.more)
-	f.more = make(chan struct{})
-}
-
-// Follow hands on all that happened in a collection after a version, deletions too,
-// and what happens from now on, until done is closed or take returns false.
-func (f *API) Follow(collection string, since int, done <-chan struct{}, take func(Event) bool) {
-	for told := 0; ; {
-		f.Mu.Lock()
-		news, more := f.log[told:], f.more
-		f.Mu.Unlock()
-		told += len(news)
-		for _, e := range news {
-			if e.version > since && within(e.Path, collection) && !take(e) {
-				return
-			}
-		}
-		select {
-		case <-done:
-			return
-		case <-more:
-		}
-	}
-}
-
-// Parent is the path of the collection that an object is in.
-func Parent(path string) string { return path[:strings.LastIndex(path, "/")] }
-
-// within says whether an object is in a collection, which may be that of one
-// namespace or of all.
-func within(path, collection string) bool {
-	parts := strings.Split(Parent(path), "/")
-	if at := slices.Index(parts, "namespaces"); at >= 0 && at < len(parts)-1 && Parent(path) != collection {
-		parts = slices.Delete(parts, at, at+2)
-	}
-	return strings.Join(parts, "/") == collection
 }
 
 // Names lists the stored objects below a path prefix.
@@ -422,39 +370,6 @@ func (f *API) list(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	Answer(w, http.StatusOK, map[string]any{"kind": kinds[last(r.URL.Path)] + "List", "apiVersion": groupVersion(r.URL.Path), "metadata": map[string]any{"resourceVersion": fmt.Sprint(f.version)}, "items": items})
-}
-
-func (f *API) watch(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Query().Get("sendInitialEvents") == "true" {
-		Refuse(w, http.StatusUnprocessableEntity, "Invalid", "no streaming lists here") // clients fall back to a list
-		return
-	}
-	// What happened since the version asked for, deletions too, as a watch cache
-	// would say.
-	since, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
-	if err != nil {
-		Refuse(w, http.StatusBadRequest, "BadRequest", "a watch here needs the version it starts from")
-		return
-	}
-	watch := func(change int) {
-		f.Mu.Lock()
-		defer f.Mu.Unlock()
-		f.Watchers += change
-	}
-	watch(1)
-	defer watch(-1)
-	w.Header().Set("Content-Type", "application/json")
-	w.(http.Flusher).Flush()
-	only, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
-	f.Follow(r.URL.Path, since, r.Context().Done(), func(e Event) bool {
-		if only != "" && !strings.HasSuffix(e.Path, "/"+only) {
-			return true
-		}
-		data, _ := json.Marshal(e)
-		_, err := w.Write(append(data, '\n'))
-		w.(http.Flusher).Flush()
-		return err == nil
-	})
 }
 
 // fill puts a token into a fresh token Secret, a moment later.
