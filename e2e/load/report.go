@@ -84,3 +84,13 @@ func (r *Reports) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// StartAfter writes a line once all of a ramp are through, and goes on as Start does.
+func (r *Reports) StartAfter(ctx context.Context, ramp *Ramp) error {
+	if ramp.Await(ctx) {
+		if err := r.Print(); err != nil {
+			return err
+		}
+	}
+	return r.Start(ctx)
+}

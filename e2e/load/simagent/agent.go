@@ -93,10 +93,7 @@ func (a *agent) Welcome(w *agentapi.Welcome) {
 	for _, ack := range pending {
 		a.send(ack)
 	}
-	a.first.Do(func() {
-		<-a.doors
-		a.welcomed.Done()
-	})
+	a.first.Do(a.ramp.Through)
 }
 
 // Refused implements tunnel.Handler.

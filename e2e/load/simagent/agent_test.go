@@ -34,8 +34,8 @@ func loneAgent(t *testing.T) *agent {
 		t.Fatal(err)
 	}
 	f.agents = []*agent{a}
-	f.welcomed.Add(1)
-	f.doors <- struct{}{}
+	f.ramp.Expect()
+	f.ramp.Enter(t.Context())
 	return a
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,14 +20,13 @@ type fleet struct {
 	log         *slog.Logger
 	interpreter *interpret.Interpreter
 	agents      []*agent
-	doors       chan struct{} // as many tokens as first connections may go on at once
-	welcomed    sync.WaitGroup
+	ramp        *load.Ramp // of first connections, until the hub welcomes or refuses them
 	counters    load.Counters
 	latency     load.Latency
 }
 
 func newFleet(o options, log *slog.Logger) *fleet {
-	return &fleet{options: o, log: log, interpreter: interpret.Native(), doors: make(chan struct{}, max(o.ramp, 1))}
+	return &fleet{options: o, log: log, interpreter: interpret.Native(), ramp: load.NewRamp(o.ramp)}
 }
 
 // add makes one more agent. It does not connect.
@@ -46,7 +44,7 @@ func (f *fleet) add(cluster string, hub *authority) error {
 		return err
 	}
 	f.agents = append(f.agents, a)
-	f.welcomed.Add(1)
+	f.ramp.Expect()
 	return nil
 }
 
@@ -55,11 +53,7 @@ func (f *fleet) add(cluster string, hub *authority) error {
 func (f *fleet) run(ctx context.Context) error {
 	var links errgroup.Group
 	for _, a := range f.agents {
-		select {
-		case f.doors <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if !f.ramp.Enter(ctx) {
 			break
 		}
 		links.Go(func() error {
@@ -70,22 +64,6 @@ func (f *fleet) run(ctx context.Context) error {
 		})
 	}
 	return links.Wait()
-}
-
-// awaitWelcomed returns once every agent has been welcomed; it is false if ctx
-// ended before.
-func (f *fleet) awaitWelcomed(ctx context.Context) bool {
-	all := make(chan struct{})
-	go func() {
-		f.welcomed.Wait()
-		close(all)
-	}()
-	select {
-	case <-all:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // slots spread the beats of all agents over the time of one.

@@ -16,11 +16,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,11 +43,7 @@ func main() {
 	flag.StringVar(&o.kubernetes, "kubernetes", "v1.36.3", "version the members claim to have")
 	flag.DurationVar(&o.delay, "delay", 0, "how long a member takes to apply a Work")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatal(err)
-	}
+	load.Main(func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -71,13 +64,6 @@ func run(ctx context.Context, o options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.run(ctx) })
 	group.Go(func() error { return f.beat(ctx) })
-	group.Go(func() error {
-		if f.awaitWelcomed(ctx) {
-			if err := reports.Print(); err != nil {
-				return err
-			}
-		}
-		return reports.Start(ctx)
-	})
+	group.Go(func() error { return reports.StartAfter(ctx, f.ramp) })
 	return group.Wait()
 }

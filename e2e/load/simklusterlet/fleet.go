@@ -18,8 +18,7 @@ type fleet struct {
 	options  options
 	log      *slog.Logger
 	agents   []*agent
-	doors    chan struct{} // as many tokens as registrations may go on at once
-	pending  sync.WaitGroup
+	ramp     *load.Ramp // of registrations, until the hub accepts them
 	accepted atomic.Int64
 	counters load.Counters
 	latency  load.Latency
@@ -34,7 +33,7 @@ type agent struct {
 }
 
 func newFleet(o options, log *slog.Logger) *fleet {
-	return &fleet{options: o, log: log, doors: make(chan struct{}, max(o.ramp, 1))}
+	return &fleet{options: o, log: log, ramp: load.NewRamp(o.ramp)}
 }
 
 // add makes one more agent. It does not connect.
@@ -51,7 +50,7 @@ func (f *fleet) add(cluster string, d *door) error {
 		return err
 	}
 	f.agents = append(f.agents, a)
-	f.pending.Add(1)
+	f.ramp.Expect()
 	return nil
 }
 
@@ -59,11 +58,7 @@ func (f *fleet) add(cluster string, d *door) error {
 func (f *fleet) run(ctx context.Context) error {
 	var running errgroup.Group
 	for _, a := range f.agents {
-		select {
-		case f.doors <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if !f.ramp.Enter(ctx) {
 			break
 		}
 		a.began = time.Now()
@@ -82,26 +77,9 @@ func (f *fleet) beside(ctx context.Context, a *agent, hub handshake.Hub) error {
 	a.through.Do(func() {
 		f.latency.Note(time.Since(a.began))
 		f.accepted.Add(1)
-		<-f.doors
-		f.pending.Done()
+		f.ramp.Through()
 	})
 	return f.work(ctx, hub)
-}
-
-// awaitAccepted returns once the hub accepts every cluster; it is false if ctx
-// ended before.
-func (f *fleet) awaitAccepted(ctx context.Context) bool {
-	all := make(chan struct{})
-	go func() {
-		f.pending.Wait()
-		close(all)
-	}()
-	select {
-	case <-all:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // report is what the program prints. Its counts:

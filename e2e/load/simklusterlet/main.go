@@ -16,11 +16,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -42,11 +39,7 @@ func main() {
 	flag.StringVar(&o.kubeconfig, "kubeconfig", ".muster/admin.kubeconfig", "the hub's administrator, who hands out the bootstrap token")
 	flag.StringVar(&o.kubernetes, "kubernetes", "v1.36.3", "version the members claim to have")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatal(err)
-	}
+	load.Main(func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -64,13 +57,6 @@ func run(ctx context.Context, o options) error {
 	reports := load.NewReports(os.Stdout, f.report)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.run(ctx) })
-	group.Go(func() error {
-		if f.awaitAccepted(ctx) {
-			if err := reports.Print(); err != nil {
-				return err
-			}
-		}
-		return reports.Start(ctx)
-	})
+	group.Go(func() error { return reports.StartAfter(ctx, f.ramp) })
 	return group.Wait()
 }
