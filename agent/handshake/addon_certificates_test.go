@@ -31,10 +31,7 @@ func (f *fixture) requestsOf(addon string) []certificatesv1.CertificateSigningRe
 func TestAddonCertificates(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.join()
 
 	space := "mesh-of-" + f.cluster
 	addons := f.client.Resource(ocmaddonv1beta1.GroupVersion.WithResource("managedclusteraddons")).Namespace(f.cluster)

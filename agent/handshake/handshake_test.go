@@ -113,10 +113,7 @@ func TestIdentitySecretAndRestart(t *testing.T) {
 	f := newFixture(t)
 	store := &handshake.SecretStore{Client: plane.Client, Namespace: "agent-of-" + f.cluster, Name: handshake.IdentitySecret, MakeNamespace: true}
 	f.options.Store = store
-	_, stop := f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	stop := f.join()
 	secret, err := plane.Client.CoreV1().Secrets(store.Namespace).Get(t.Context(), store.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -194,10 +191,7 @@ func TestTenWaitingRequestsAreEnough(t *testing.T) {
 func TestDenialAfterAcceptance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.join()
 	f.setAccepted(metav1.ConditionFalse)
 	f.patch(`{"spec": {"hubAcceptsClient": false}}`, "")
 	f.eventually("the hub says unknown, and the agent keeps silent", func() bool {
@@ -246,10 +240,7 @@ func TestBootstrapChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.options.Bootstraps = []handshake.Source{handshake.File(own)}
-			f.run()
-			f.approve(certificatesv1.CertificateApproved)
-			f.accept()
-			f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+			f.join()
 			before, err := f.store.Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -288,10 +279,7 @@ func TestClaims(t *testing.T) {
 	}
 	claim("region.example.io", "eu-1", nil)
 	claim("secret.example.io", "x", map[string]any{"open-cluster-management.io/spoke-only": ""})
-	f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.join()
 	claim("id.k8s.io", "one", nil)
 	f.eventually("the claims", func() bool {
 		return cmp.Equal(f.managed().Status.ClusterClaims, []ocmv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "one"}, {Name: "region.example.io", Value: "eu-1"}})
@@ -305,10 +293,7 @@ func TestClaims(t *testing.T) {
 func TestManagedNamespacesAndAddons(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.join()
 	name := "team-of-" + f.cluster
 	f.patch(`{"status": {"managedNamespaces": [{"name": "`+name+`", "clusterSet": "default"}]}}`, "status")
 	f.eventually("the namespace is told available", func() bool {
@@ -366,10 +351,7 @@ func TestNextHub(t *testing.T) {
 	}
 	f.options.Bootstraps = append(f.options.Bootstraps, handshake.File(other))
 	f.options.HubTimeout = 10 * time.Minute
-	f.run()
-	f.approve(certificatesv1.CertificateApproved)
-	f.accept()
-	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.join()
 	f.setAccepted(metav1.ConditionFalse)
 	f.patch(`{"spec": {"hubAcceptsClient": false}}`, "")
 	f.eventually("a request at the next hub", func() bool {

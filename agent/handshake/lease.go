@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -23,7 +24,7 @@ func (s *service) renew(ctx context.Context) error {
 		return nil
 	case <-s.accepted:
 	}
-	pause, complained := pauseFirst, false
+	pause, told := pauseFirst, ""
 	for ctx.Err() == nil {
 		cluster := s.current()
 		if !isAccepted(cluster) {
@@ -32,7 +33,7 @@ func (s *service) renew(ctx context.Context) error {
 		}
 		err := s.renewOnce(ctx)
 		if err == nil {
-			pause, complained = pauseFirst, false
+			pause, told = pauseFirst, ""
 			every := time.Duration(cluster.Spec.LeaseDurationSeconds) * time.Second
 			if every <= 0 {
 				every = ocmv1.DefaultLeaseDurationSeconds * time.Second
@@ -40,14 +41,23 @@ func (s *service) renew(ctx context.Context) error {
 			s.sleepLease(ctx, every+rand.N(every/4))
 			continue
 		}
-		if ctx.Err() == nil && !complained && pause > time.Second {
-			complained = true
+		if why := rootCause(err); ctx.Err() == nil && why != told && pause > time.Second {
+			told = why
 			s.log.Warn("lease not renewed", "cluster", s.identity.Cluster, "error", err)
 		}
 		wait(ctx, pause)
 		pause = min(2*pause, 5*time.Second)
 	}
 	return nil
+}
+
+// rootCause is the innermost text of an error: what differs between two troubles,
+// and not between two tries, whose addresses and ports do.
+func rootCause(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
 }
 
 // sleepLease waits until the lease is to be renewed: sooner if the hub asks for

@@ -3,7 +3,6 @@ package handshake_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,11 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/agent/handshake"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
@@ -58,45 +54,14 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer func() { _ = plane.Stop() }()
-		for _, files := range []fs.FS{deploy.HubCRDs(), deploy.MemberCRDs()} {
-			if err := install(ctx, files); err != nil {
-				panic(err)
-			}
+		if err := plane.InstallDefinitions(ctx, deploy.HubCRDs(), deploy.MemberCRDs()); err != nil {
+			panic(err)
 		}
 		if err := bootstrapRights(ctx); err != nil {
 			panic(err)
 		}
 		return m.Run()
 	}())
-}
-
-func install(ctx context.Context, files fs.FS) error {
-	client, err := dynamic.NewForConfig(plane.Config())
-	if err != nil {
-		return err
-	}
-	api := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	entries, err := fs.ReadDir(files, ".")
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		data, err := fs.ReadFile(files, entry.Name())
-		if err != nil {
-			return err
-		}
-		definition := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &definition.Object); err != nil {
-			return err
-		}
-		if _, err := api.Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-	}
-	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		_, err := client.Resource(clustersResource).List(ctx, metav1.ListOptions{})
-		return err == nil, nil
-	})
 }
 
 // bootstrapRights are those of the contract's section 4.1.
@@ -166,6 +131,17 @@ func (f *fixture) run() (agent *handshake.Agent, stop func()) {
 	}
 	f.Cleanup(stop)
 	return agent, stop
+}
+
+// join starts the agent, gives its cluster both consents and waits until it is
+// available.
+func (f *fixture) join() (stop func()) {
+	f.Helper()
+	_, stop = f.run()
+	f.approve(certificatesv1.CertificateApproved)
+	f.accept()
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	return stop
 }
 
 func (f *fixture) eventually(what string, holds func() bool) {

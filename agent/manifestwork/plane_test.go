@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -18,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/agent/manifestwork"
@@ -49,49 +46,11 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer func() { _ = plane.Stop() }()
-		for _, files := range []fs.FS{deploy.HubCRDs(), deploy.MemberCRDs()} {
-			if err := install(ctx, plane.Config(), files); err != nil {
-				panic(err)
-			}
+		if err := plane.InstallDefinitions(ctx, deploy.HubCRDs(), deploy.MemberCRDs()); err != nil {
+			panic(err)
 		}
 		return m.Run()
 	}())
-}
-
-func install(ctx context.Context, config *rest.Config, files fs.FS) error {
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	api := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	entries, err := fs.ReadDir(files, ".")
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		data, err := fs.ReadFile(files, entry.Name())
-		if err != nil {
-			return err
-		}
-		definition := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &definition.Object); err != nil {
-			return err
-		}
-		if _, err := api.Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
-		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-		version, _ := versions[0].(map[string]any)["name"].(string)
-		if err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			_, err := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).List(ctx, metav1.ListOptions{})
-			return err == nil, nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 var (
