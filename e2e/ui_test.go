@@ -33,7 +33,7 @@ func TestBrowser(t *testing.T) {
 	if err != nil || len(specs) == 0 {
 		t.Fatalf("no browser tests: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--test", "--test-concurrency=1", "--test-timeout=300000"}, specs...)...)
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--test", "--test-concurrency=1", "--test-timeout=600000"}, specs...)...)
 	cmd.Env = append(os.Environ(),
 		"MUSTER_URL="+h.DashboardURL, "MUSTER_PASSWORD="+h.Password, "MUSTER_BIN="+filepath.Dir(agent),
 		"MUSTER_HUB_KUBECONFIG="+h.Kubeconfig, "MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig,
