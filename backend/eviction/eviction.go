@@ -145,7 +145,8 @@ func Remaining(b workv1alpha2.Binding, task *workv1alpha2.GracefulEvictionTask, 
 	if task.CreationTimestamp == nil {
 		return timeout
 	}
-	return max(0, task.CreationTimestamp.Add(timeout).Sub(now))
+	// The stamp has lost its fraction of a second, which is not to shorten the time.
+	return max(0, task.CreationTimestamp.Add(timeout+time.Second).Sub(now))
 }
 
 // replaced says that the scheduler has answered for the binding as it is and every

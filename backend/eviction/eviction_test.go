@@ -109,10 +109,11 @@ func TestRemaining(t *testing.T) {
 		want    time.Duration
 	}{
 		"replaced":             {binding(2, healthy), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created}, 0},
-		"not scheduled yet":    {binding(1, healthy), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created}, 500 * time.Second},
-		"not healthy yet":      {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created}, 500 * time.Second},
-		"own grace period":     {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, GracePeriodSeconds: ptr.To[int32](130)}, 30 * time.Second},
-		"grace period is over": {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, GracePeriodSeconds: ptr.To[int32](10)}, 0},
+		"not scheduled yet":    {binding(1, healthy), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created}, 501 * time.Second},
+		"not healthy yet":      {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created}, 501 * time.Second},
+		"own grace period":     {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, GracePeriodSeconds: ptr.To[int32](130)}, 31 * time.Second},
+		"the stamp's fraction": {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, GracePeriodSeconds: ptr.To[int32](100)}, time.Second},
+		"grace period is over": {binding(2), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, GracePeriodSeconds: ptr.To[int32](99)}, 0},
 		"a user decides":       {binding(2, healthy), workv1alpha2.GracefulEvictionTask{CreationTimestamp: &created, SuppressDeletion: ptr.To(true)}, never},
 	} {
 		if got := eviction.Remaining(test.binding, &test.task, now, eviction.DefaultTimeout); got != test.want {
