@@ -13,6 +13,9 @@ export const setting = {
   screenshots: process.env.MUSTER_SCREENSHOTS,
 };
 
+/** How long a test waits, in milliseconds, for what takes a second or two when the machine has nothing else to do. */
+export const patience = 120_000;
+
 /** The password that the administrator chooses at the first sign-in. */
 export const chosenPassword = 'correct horse battery staple';
 
@@ -28,6 +31,7 @@ export function launch() {
 /** A browser context, as of one person, and the faults seen in its pages. */
 export async function person(browser, options = {}) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, locale: 'en-US', viewport: { width: 1440, height: 900 }, ...options });
+  context.setDefaultTimeout(patience);
   const faults = [];
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
-import { chosenPassword, launch, person, photograph, setting, signIn } from './browser.mjs';
+import { chosenPassword, launch, patience, person, photograph, setting, signIn } from './browser.mjs';
 
-const patience = 60_000;
 let browser;
 let admin;
 let page;
@@ -17,7 +16,6 @@ before(async () => {
   browser = await launch();
   admin = await person(browser);
   page = await admin.context.newPage();
-  page.setDefaultTimeout(patience);
 });
 
 after(async () => {
@@ -112,7 +110,7 @@ test('push: pasted kubeconfig, preflight, join; the fleet list of somebody else 
   await page.getByRole('status').filter({ hasText: 'pushed is ready' }).waitFor();
 
   const row = fleet.getByRole('row').filter({ hasText: 'pushed' });
-  await row.getByText('Ready').waitFor({ timeout: patience });
+  await row.getByText('Ready').waitFor();
   assert.deepEqual(other.faults, []);
   await other.context.close();
 });
@@ -139,7 +137,7 @@ test('audit: it names who did what', async () => {
 
 test('pages fit from 1440 to 390 px in both schemes', async () => {
   storageState = await admin.context.storageState();
-  const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor({ timeout: patience });
+  const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor();
   const faults = await photograph(browser, storageState, [
     ['clusters', '/clusters', sees('pushed')], ['cluster', '/clusters/pushed', sees('Conditions')], ['add-cluster', '/add-cluster', sees('Who calls whom?')],
     ['joining', '/waiting/joining', sees('pushed')], ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
@@ -148,7 +146,7 @@ test('pages fit from 1440 to 390 px in both schemes', async () => {
   const chinese = await person(browser, { storageState, locale: 'zh-CN' });
   const p = await chinese.context.newPage();
   await p.goto(`${setting.url}/clusters`);
-  await p.getByText('集群').first().waitFor({ timeout: patience });
+  await p.getByText('集群').first().waitFor();
   await p.screenshot({ path: `${setting.screenshots}/clusters-zh.png`, fullPage: true });
   assert.deepEqual(chinese.faults, []);
   await chinese.context.close();

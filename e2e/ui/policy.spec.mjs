@@ -6,7 +6,6 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { chosenPassword, launch, person, photograph, setting, signIn } from './browser.mjs';
 
-const patience = 60_000;
 let browser;
 let admin;
 let page;
@@ -22,7 +21,6 @@ before(async () => {
   browser = await launch();
   admin = await person(browser);
   page = await admin.context.newPage();
-  page.setDefaultTimeout(patience);
   await kubectl(['create', 'deployment', 'shop', '--image', 'shop:1.0', '--replicas', '2']);
   await page.goto(setting.url);
   await signIn(page, 'admin', chosenPassword);
@@ -91,7 +89,7 @@ test('override diff: each changed line names its rule', async () => {
 });
 
 test('the pages fit from 1440 to 390 px in both schemes', async () => {
-  const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor({ timeout: patience });
+  const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor();
   const at = '/workloads/apps/v1/Deployment/default/shop';
   const faults = await photograph(browser, await admin.context.storageState(), [
     ['policies', '/policies', sees('shop-everywhere')], ['policy', '/policies/propagationpolicies/default/shop-everywhere', sees('shop')],
