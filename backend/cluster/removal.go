@@ -173,7 +173,7 @@ func workWait(held []*workv1alpha1.Work, who string) *waiting {
 		names[i] = work.Name
 	}
 	slices.Sort(names)
-	return &waiting{ReasonWaitingForWorks, fmt.Sprintf("%s has to take the objects of %d works out of the member: %s", who, len(held), joining.Listed(names))}
+	return &waiting{ReasonWaitingForWorks, fmt.Sprintf("%s has to take the objects of %s out of the member: %s", who, joining.Counted(len(held), "work"), joining.Listed(names))}
 }
 
 // releaseWorks lets Works go whose objects nobody can take out of the member.

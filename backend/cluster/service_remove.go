@@ -73,7 +73,11 @@ func (s *Service) RemovalPlan(ctx context.Context, name string) (RemovalPlan, er
 	if err := hub.List(ctx, &works, client.InNamespace(apis.ExecutionSpace(name))); err != nil {
 		return RemovalPlan{}, fmt.Errorf("list works of %s: %w", name, kube.Fault(err))
 	}
-	plan := RemovalPlan{Works: len(works.Items), NamespacesKept: []string{}, Steps: removalSteps(cluster, works.Items), Blockers: []joining.Blocker{}}
+	plan := RemovalPlan{Works: len(works.Items), NamespacesKept: []string{}, Steps: []RemovalStep{}, Blockers: []joining.Blocker{}}
+	if names := joining.BoundTo(ctx, hub, name); len(names) > 0 {
+		plan.Steps = append(plan.Steps, RemovalStep{What: "take the cluster out of", Where: "hub", Kind: "Binding", Name: joining.Listed(names)})
+	}
+	plan.Steps = append(plan.Steps, removalSteps(cluster, works.Items)...)
 	plan.Blockers = append(plan.Blockers, s.expectedBlockers(ctx, hub, cluster)...)
 	plan.NamespacesKept = append(plan.NamespacesKept, s.keptNamespaces(ctx, cluster, works.Items)...)
 	return plan, nil
@@ -129,8 +133,11 @@ func secretNamespace(cluster *clusterv1alpha1.Cluster) string {
 // expectedBlockers are the blockers of a removal under way or, before one, what
 // would make it wait.
 func (s *Service) expectedBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []joining.Blocker {
-	blockers := joining.FindBlockers(ctx, hub, cluster)
-	if row := s.unlinked(cluster); cluster.DeletionTimestamp == nil && (row.State == StateFailed || row.State == StateUnknown) {
+	if cluster.DeletionTimestamp != nil {
+		return joining.FindBlockers(ctx, hub, cluster)
+	}
+	blockers := joining.ForeseeBlockers(ctx, hub, cluster)
+	if row := s.unlinked(cluster); row.State == StateFailed || row.State == StateUnknown {
 		blockers = append(blockers, joining.Blocker{
 			What: "the member does not answer",
 			Why:  row.Message,

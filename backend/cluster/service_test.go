@@ -589,6 +589,10 @@ func TestClustersOverREST(t *testing.T) {
 	eventually(t, "the row is there", func() bool { return f.get(t, "/clusters/member1", nil) == http.StatusOK })
 	var seen cluster.Cluster
 	f.get(t, "/clusters/member1", &seen)
+	hub.Put("/apis/work.karmada.io/v1alpha2/clusterresourcebindings/reader-clusterrole", map[string]any{
+		"apiVersion": "work.karmada.io/v1alpha2", "kind": "ClusterResourceBinding",
+		"metadata": map[string]any{"name": "reader-clusterrole"}, "spec": map[string]any{"clusters": []any{map[string]any{"name": "member1"}}},
+	})
 	viewer, operator := map[string]string{"X-Role": "viewer"}, map[string]string{"X-Role": "operator"}
 	bad := joiningtest.KubeconfigOf("server: https://a.example", "exec: {command: canary}")
 	body := func(value any) string { data, _ := json.Marshal(value); return string(data) }
@@ -615,7 +619,7 @@ func TestClustersOverREST(t *testing.T) {
 		{Name: "same fields since", Method: "PATCH", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"resourceVersion":"` + seen.ResourceVersion + `","labels":{}}`, Status: 409, Code: "changed-meanwhile"},
 		{Name: "other fields since", Method: "PATCH", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"resourceVersion":"` + seen.ResourceVersion + `","region":"us"}`, Status: 200, Contains: []string{`"region":"us"`, `"a":"b"`}},
 		{Name: "old version", Method: "PATCH", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"resourceVersion":"1","labels":{}}`, Status: 409, Code: "changed-meanwhile"},
-		{Name: "removal plan", Method: "GET", Path: "/api/v1/clusters/member1/removal", Header: operator, Status: 200, Contains: []string{`"works":1`, "karmada-controller-manager:karmada-member1"}},
+		{Name: "removal plan", Method: "GET", Path: "/api/v1/clusters/member1/removal", Header: operator, Status: 200, Contains: []string{`"works":1`, "karmada-controller-manager:karmada-member1", `{"what":"take the cluster out of","where":"hub","kind":"Binding","name":"reader-clusterrole"}`, `"blockers":[]`}},
 		{Name: "removal unconfirmed", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"confirm":"other"}`, Status: 400},
 		{Name: "viewer may not remove", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: viewer, Body: `{"confirm":"member1"}`, Status: 403},
 		{Name: "operator may not force", Method: "DELETE", Path: "/api/v1/clusters/member1", Header: operator, Body: `{"confirm":"member1","force":true}`, Status: 403},

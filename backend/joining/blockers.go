@@ -31,6 +31,26 @@ const maxNamed = 5
 // contract section 4.5: Works, their namespace, bindings, foreign finalizers. An
 // empty list means that nothing but time is needed. What may not be read is left out.
 func FindBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []Blocker {
+	blockers := spaceBlockers(ctx, hub, cluster)
+	if names := BoundTo(ctx, hub, cluster.Name); len(names) > 0 {
+		blockers = append(blockers, Blocker{
+			What: Counted(len(names), "binding") + ": " + Listed(names),
+			Why:  "they still place their workload on this cluster",
+			Fix:  "wait for the scheduler to place it elsewhere, or take the cluster out of their policies",
+		})
+	}
+	return append(blockers, finalizerBlockers(cluster)...)
+}
+
+// ForeseeBlockers is the same for a removal that has not begun. What is placed on
+// the cluster does not hold it: taking the cluster out of all bindings is where a
+// removal begins.
+func ForeseeBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []Blocker {
+	return append(spaceBlockers(ctx, hub, cluster), finalizerBlockers(cluster)...)
+}
+
+// spaceBlockers looks at the Works of a cluster and at their namespace.
+func spaceBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster) []Blocker {
 	var blockers []Blocker
 	namespace := apis.ExecutionSpace(cluster.Name)
 	var works workv1alpha1.WorkList
@@ -44,13 +64,12 @@ func FindBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alph
 			blockers = append(blockers, blocker)
 		}
 	}
-	if names := boundTo(ctx, hub, cluster.Name); len(names) > 0 {
-		blockers = append(blockers, Blocker{
-			What: fmt.Sprintf("%d bindings: %s", len(names), Listed(names)),
-			Why:  "they still place their workload on this cluster",
-			Fix:  "wait for the scheduler to place it elsewhere, or take the cluster out of their policies",
-		})
-	}
+	return blockers
+}
+
+// finalizerBlockers are the finalizers that the hub does not know.
+func finalizerBlockers(cluster *clusterv1alpha1.Cluster) []Blocker {
+	var blockers []Blocker
 	for _, finalizer := range cluster.Finalizers {
 		if finalizer != clusterv1alpha1.ClusterControllerFinalizer && finalizer != registration.FinalizerFleet {
 			blockers = append(blockers, Blocker{
@@ -87,7 +106,7 @@ func workBlocker(works []workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (B
 		who = "the agent removes their objects from the member"
 	}
 	return Blocker{
-		What: fmt.Sprintf("%d works: %s", len(held), Listed(held)),
+		What: Counted(len(held), "work") + ": " + Listed(held),
 		Why:  who + ", which has not finished" + message,
 		Fix:  "see whether the member answers; --force leaves its objects in place and goes on",
 	}, true
@@ -107,9 +126,9 @@ func namespaceBlocker(ctx context.Context, hub client.Reader, name string) (Bloc
 	return Blocker{What: "namespace " + name, Why: why, Fix: "see `kubectl get namespace " + name + " -o yaml` on the hub"}, true
 }
 
-// boundTo names the bindings that list the cluster as a target. A hub that
+// BoundTo names the bindings that list the cluster as a target. A hub that
 // serves no bindings has none.
-func boundTo(ctx context.Context, hub client.Reader, cluster string) []string {
+func BoundTo(ctx context.Context, hub client.Reader, cluster string) []string {
 	var names []string
 	var bindings workv1alpha2.ResourceBindingList
 	if err := hub.List(ctx, &bindings); err == nil {
@@ -133,6 +152,14 @@ func boundTo(ctx context.Context, hub client.Reader, cluster string) []string {
 // Targets says whether a cluster is among those that a binding places its workload on.
 func Targets(placed []workv1alpha2.TargetCluster, cluster string) bool {
 	return slices.ContainsFunc(placed, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
+}
+
+// Counted is a number with its noun, which takes an s unless there is one.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Listed is a list of names for a text, cut after a few.

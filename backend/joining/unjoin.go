@@ -101,7 +101,7 @@ func dryUnjoin(ctx context.Context, request UnjoinRequest, cluster *clusterv1alp
 	if err := request.Hub.List(ctx, &works, client.InNamespace(apis.ExecutionSpace(cluster.Name))); err != nil {
 		return hubFault("list works", err)
 	}
-	request.Progress.say("delete", StepSkipped, fmt.Sprintf("would delete cluster %s, its credentials and %d works with what they put into the member", cluster.Name, len(works.Items)))
+	request.Progress.say("delete", StepSkipped, fmt.Sprintf("would delete cluster %s, its credentials and %s with what they put into the member", cluster.Name, Counted(len(works.Items), "work")))
 	if request.Member != nil {
 		request.Progress.say("clean", StepSkipped, "would remove account "+MemberAccount(cluster.Name)+", role "+MemberRole(cluster.Name)+" and, if nothing else uses it, the namespace of the accounts from the member")
 	}

@@ -135,7 +135,7 @@ func TestUnjoinNamesWhatBlocks(t *testing.T) {
 	request := unjoinRequest(hub, member)
 	request.Wait = 300 * time.Millisecond
 	err := joining.Unjoin(context.Background(), request)
-	if !fault.Is(err, fault.KindUnavailable) || !strings.Contains(err.Error(), "1 works: web") {
+	if !fault.Is(err, fault.KindUnavailable) || !strings.Contains(err.Error(), "1 work: web") {
 		t.Fatalf("got %v, want it to name the work", err)
 	}
 	if len(member.Names("/api/v1/namespaces/karmada-cluster/serviceaccounts/karmada-member1")) == 0 {

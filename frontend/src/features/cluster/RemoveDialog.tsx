@@ -14,6 +14,9 @@ import { removalPlan, removeCluster } from './queries';
 import styles from './RemoveDialog.module.css';
 import { clusterWords } from './words';
 
+/** A longer list of steps is folded, so that what follows it is seen. */
+const longPlan = 12;
+
 /** Removing is slow on purpose: first the plan, last the name typed by hand. */
 export default function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) {
   const words = useWords(clusterWords);
@@ -50,19 +53,19 @@ function Plan({ plan }: { plan: RemovalPlan }) {
     <section className={styles['plan']} aria-label={words.removal.plan}>
       <h3>{words.removal.plan}</h3>
       <p>{words.removal.works(plan.works)}</p>
+      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
       {(['member', 'hub'] as const).map((where) => {
         const steps = plan.steps.filter((step) => step.where === where);
         return steps.length > 0 && (
-          <div key={where}>
-            <p className="dim small">{words.removal[where]}</p>
+          <details key={where} open={steps.length <= longPlan}>
+            <summary className="dim small">{words.removal[where]} · {steps.length}</summary>
             <ul className={styles['steps']}>
-              {steps.map((step) => <li key={`${step.what} ${step.kind} ${step.name}`}>{step.what} <span className="dim">{step.kind}</span> <code>{step.name}</code></li>)}
+              {steps.map((step) => <li key={`${step.what} ${step.kind} ${step.name}`}>{words.removal.whats[step.what] ?? step.what} <span className="dim">{step.kind}</span> <code>{step.name}</code></li>)}
             </ul>
-          </div>
+          </details>
         );
       })}
       {plan.namespacesKept.length > 0 && <p><span className="dim">{words.removal.kept}: </span><code>{plan.namespacesKept.join(', ')}</code></p>}
-      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
     </section>
   );
 }

@@ -114,6 +114,13 @@ export const en = {
     hub: 'In the hub',
     member: 'In the cluster',
     kept: 'Kept, because they hold objects that the hub did not put there',
+    whats: {
+      'take the cluster out of': 'take the cluster out of',
+      'keep': 'keep',
+      'delete': 'delete',
+      'delete unless it holds other objects': 'delete unless it holds other objects',
+      'delete if nothing else uses it': 'delete if nothing else uses it',
+    } as Record<string, string>,
     blockers: 'In the way',
     force: 'Remove it from the hub even if the cluster does not answer',
     forceHint: 'What the hub put into the cluster may stay there. Only administrators may.',

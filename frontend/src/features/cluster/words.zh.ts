@@ -116,6 +116,13 @@ export const zh: ClusterWords = {
     hub: '在中心',
     member: '在集群中',
     kept: '保留（其中有并非由中心放入的对象）',
+    whats: {
+      'take the cluster out of': '将该集群移出',
+      'keep': '保留',
+      'delete': '删除',
+      'delete unless it holds other objects': '删除（除非其中有其他对象）',
+      'delete if nothing else uses it': '删除（若无其他用途）',
+    },
     blockers: '障碍',
     force: '即使集群没有应答，也从中心移除',
     forceHint: '中心放入集群的内容可能会留在那里。仅管理员可用。',
