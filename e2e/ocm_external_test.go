@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,32 +44,15 @@ func onExisting(t *testing.T, h *hub) string {
 // startReplica runs a replica of a hub on an existing API. It ends with the test.
 func startReplica(t *testing.T, name, kubeconfig, database string, more ...string) *controlplanetest.Process {
 	t.Helper()
-	muster, err := controlplanetest.Binary("muster")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var addresses [2]string
 	for i := range addresses {
+		var err error
 		if addresses[i], err = controlplanetest.FreeAddress(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir := t.TempDir()
-	args := append([]string{"serve", "--kubeconfig", kubeconfig, "--database", database, "--data-dir", filepath.Join(dir, "data"),
-		"--webhook-listen", addresses[0], "--dashboard-listen", addresses[1]}, more...)
-	p, err := controlplanetest.StartProcess(exec.Command(muster, args...), filepath.Join(dir, name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(p.Tail())
-		}
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return startProcess(t, "muster", name, append([]string{"serve", "--kubeconfig", kubeconfig, "--database", database, "--data-dir", filepath.Join(t.TempDir(), "data"),
+		"--webhook-listen", addresses[0], "--dashboard-listen", addresses[1]}, more...)...)
 }
 
 // acts tells whether a replica has become the one that acts.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/big"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,23 +27,7 @@ import (
 // startProgram runs a command of the agent until the test ends.
 func startProgram(t testing.TB, command string, args ...string) *controlplanetest.Process {
 	t.Helper()
-	path, err := controlplanetest.Binary("muster-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := controlplanetest.StartProcess(exec.Command(path, append([]string{command}, args...)...), filepath.Join(t.TempDir(), command+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(p.Tail())
-		}
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return startProcess(t, "muster-agent", command, append([]string{command}, args...)...)
 }
 
 // startRegistration runs the registration agent of a member alone.

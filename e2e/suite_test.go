@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,28 @@ func runWith(t testing.TB, stdin, program string, args ...string) result {
 		t.Fatalf("%s %s: %v", program, strings.Join(args, " "), err)
 	}
 	return result{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), took: time.Since(begin)}
+}
+
+// startProcess runs a built program until the test ends; its log has the name told.
+func startProcess(t testing.TB, program, log string, args ...string) *controlplanetest.Process {
+	t.Helper()
+	path, err := controlplanetest.Binary(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := controlplanetest.StartProcess(exec.Command(path, args...), filepath.Join(t.TempDir(), log+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.Tail())
+		}
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // mustRun runs a built program and fails the test unless it ends with status 0.
