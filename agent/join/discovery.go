@@ -314,8 +314,8 @@ func (i *clusterInfo) signature(t Token) signatureState {
 }
 
 // tokenKnown presents the token to the hub, whose CA has matched. Only a refusal
-// is a failure: then the token is unknown or expired, or, if it has signed, its
-// secret half is wrong.
+// is a failure: then the token has expired, as the hub says to who shows it
+// whole, or it is unknown, or, if it has signed, its secret half is wrong.
 func tokenKnown(ctx context.Context, hub *Hub, token Token, state signatureState) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(hub.CA)
@@ -336,8 +336,14 @@ func tokenKnown(ctx context.Context, hub *Hub, token Token, state signatureState
 	if response.StatusCode != http.StatusUnauthorized {
 		return nil
 	}
+	if expired, err := time.Parse(time.RFC3339, response.Header.Get(agentapi.TokenExpiredHeader)); err == nil {
+		return &Failure{Code: CodeTokenExpired, Message: "the token " + token.ID + " has expired", Cause: "it expired at " + expired.UTC().Format(time.RFC3339), Fix: newToken}
+	}
 	return tokenFailure(token, state)
 }
+
+// newToken is what to do about a token that will not be accepted any more.
+const newToken = "make a new one: muster token create --print-register-command, or Join tokens in the dashboard"
 
 func tokenFailure(token Token, state signatureState) *Failure {
 	if state == forged {
@@ -345,7 +351,7 @@ func tokenFailure(token Token, state signatureState) *Failure {
 			Cause: "a token of this id exists, but its second half is another one", Fix: "copy the whole register command again, or make a new token"}
 	}
 	return &Failure{Code: CodeTokenUnknown, Message: "the hub does not know the token " + token.ID,
-		Cause: "it was never made here, was deleted, or has expired", Fix: "make a new one: muster token create --print-register-command, or Join tokens in the dashboard"}
+		Cause: "it was never made here, was mistyped, was revoked, or expired long ago", Fix: newToken}
 }
 
 // sleep waits; it is false if ctx ended first.

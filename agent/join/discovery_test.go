@@ -75,7 +75,11 @@ func TestDiscoverFailures(t *testing.T) {
 		change func(*hub)
 		code   string
 	}{
-		"unknown or expired token": {func(h *hub) { h.knowsToken = false; h.sign = func(int) (string, bool) { return "", false } }, join.CodeTokenUnknown},
+		"unknown token": {func(h *hub) { h.knowsToken = false; h.sign = func(int) (string, bool) { return "", false } }, join.CodeTokenUnknown},
+		"expired token": {func(h *hub) {
+			h.knowsToken, h.expired = false, "2026-11-22T03:00:00Z"
+			h.sign = func(int) (string, bool) { return "", false }
+		}, join.CodeTokenExpired},
 		"wrong second half": {func(h *hub) {
 			h.knowsToken = false
 			h.sign = func(int) (string, bool) { return h.jws("another secret!!"), true }
@@ -86,7 +90,10 @@ func TestDiscoverFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := startHub(t, c.change)
 			_, err := join.Discover(t.Context(), h.address, goodToken(t), []string{h.ca.pin()})
-			failure(t, err, c.code)
+			f := failure(t, err, c.code)
+			if told := strings.Contains(f.Explain(), "cause: it expired at 2026-11-22T03:00:00Z\nfix:   make a new one: muster token create"); told != (c.code == join.CodeTokenExpired) {
+				t.Errorf("explained as\n%s", f.Explain())
+			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 const (
 	CodeTokenUnknown   = "MU-101"
 	CodeTokenSecret    = "MU-102"
+	CodeTokenExpired   = "MU-103"
 	CodeTokenBound     = "MU-104"
 	CodeNameTaken      = "MU-105"
 	CodeSameCluster    = "MU-106"

@@ -111,6 +111,7 @@ type hub struct {
 	date       time.Time                          // of the Date header
 	sign       func(n int) (jws string, set bool) // signature on the n-th read of cluster-info
 	knowsToken bool
+	expired    string                                    // when the token expired, as the hub tells its holder
 	approve    func(csr *unstructured.Unstructured) bool // false: leave it as it is
 
 	mu       sync.Mutex
@@ -181,6 +182,9 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	byToken := bearer == tokenID+"."+tokenSecret && h.knowsToken
 	byCertificate := len(r.TLS.PeerCertificates) > 0 && r.TLS.PeerCertificates[0].CheckSignatureFrom(h.ca.cert) == nil
 	if !byToken && !byCertificate {
+		if h.expired != "" && bearer == tokenID+"."+tokenSecret {
+			w.Header().Set("Muster-Token-Expired", h.expired)
+		}
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401, "reason": "Unauthorized"})
 		return

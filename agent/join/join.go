@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,6 +210,11 @@ func (o *Options) ask(ctx context.Context, hub *Hub) (*Identity, error) {
 	}}
 	certificate, key, err := r.send(ctx, &rest.Config{Host: hub.Server, BearerToken: o.Token.Whole(), Timeout: requestTimeout, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: hub.CA}})
+	var failure *Failure
+	if errors.As(err, &failure) && failure.Code == CodeTokenUnknown {
+		// The token was right a moment ago: the hub says what has become of it.
+		return nil, cmp.Or(tokenKnown(ctx, hub, o.Token, unsigned), err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -146,8 +146,7 @@ func (r *request) failure(err error) error {
 	text := status.Status().Message
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return &Failure{Code: CodeTokenUnknown, Message: "the hub does not accept the credential", Cause: "the token is unknown, wrong or expired",
-			Fix: "make a new token: muster token create --print-register-command, or Join tokens in the dashboard"}
+		return &Failure{Code: CodeTokenUnknown, Message: "the hub does not accept the credential", Cause: "the token is unknown, wrong or expired", Fix: newToken}
 	case apierrors.IsForbidden(err):
 		return hubFailure(CodeTokenBound, text, nil)
 	}

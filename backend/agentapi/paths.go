@@ -20,6 +20,10 @@ const (
 	// which registration it hears from. It is sent only after the hub's CA has
 	// been matched against the pin.
 	TokenIDHeader = "Muster-Token-Id"
+	// TokenExpiredHeader says, in the answer 401 to a bootstrap token that was
+	// shown whole and has expired, when it did (RFC 3339). A wrong secret half gets
+	// the bare 401, so that the token's id, which is public, tells nobody more.
+	TokenExpiredHeader = "Muster-Token-Expired"
 
 	// SignerName is the signer of agent certificates.
 	SignerName = "kubernetes.io/kube-apiserver-client"

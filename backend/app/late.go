@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -75,4 +76,11 @@ func (l lateTokens) Get(ctx context.Context, id string) (token.Token, error) {
 		return hub.tokens.Get(ctx, id)
 	}
 	return token.Token{}, errStarting
+}
+
+func (l lateTokens) ExpiredAt(id, secret string) (time.Time, bool) {
+	if hub := l.app.hub.Load(); hub != nil {
+		return hub.tokens.ExpiredAt(id, secret)
+	}
+	return time.Time{}, false
 }

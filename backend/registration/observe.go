@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
@@ -25,6 +26,8 @@ type StageRecorder interface {
 // there is none.
 type TokenReader interface {
 	Get(ctx context.Context, id string) (token.Token, error)
+	// ExpiredAt says when the token of these halves expired, if it has.
+	ExpiredAt(id, secret string) (time.Time, bool)
 }
 
 const (
@@ -36,8 +39,9 @@ const (
 // Observe watches the first steps of a registration on the hub API, which end
 // before any controller could see them: an agent reads cluster-info (stage
 // contact), and a join token is accepted or refused (stage token). It wraps the
-// whole handler chain, authentication included, and changes neither requests nor
-// answers. It never looks at the secret half of a token.
+// whole handler chain, authentication included, and changes no request; to the
+// refusal of an expired token that was shown whole it adds when that expired
+// (agentapi.TokenExpiredHeader). It keeps the secret half of no token.
 func Observe(tokens TokenReader, r StageRecorder) func(http.Handler) http.Handler {
 	o := &observer{tokens: tokens, stages: r, limit: rate.NewLimiter(observedPerSecond, observedBurst)}
 	return func(next http.Handler) http.Handler {
@@ -59,18 +63,24 @@ func (o *observer) serve(next http.Handler, w http.ResponseWriter, r *http.Reque
 	if id := contactOf(r); id != "" && o.limit.Allow() {
 		o.stages.Advance(r.Context(), Match{TokenID: id}, StageContact, StageEvent{Source: source})
 	}
-	id := bearerTokenID(r)
+	id, secret := bearerToken(r)
 	if id == "" {
 		next.ServeHTTP(w, r)
 		return
 	}
-	seen := &statusWriter{ResponseWriter: w}
+	var expired time.Time
+	seen := &statusWriter{ResponseWriter: w, refused: func(header http.Header) {
+		if at, ok := o.tokens.ExpiredAt(id, secret); ok {
+			expired = at
+			header.Set(agentapi.TokenExpiredHeader, at.UTC().Format(time.RFC3339))
+		}
+	}}
 	next.ServeHTTP(responsewriter.WrapForHTTP1Or2(seen), r)
 	ctx := context.WithoutCancel(r.Context()) // the client may have gone with its answer
 	switch {
 	case seen.code == http.StatusUnauthorized:
 		if o.limit.Allow() {
-			o.refused(ctx, id, source)
+			o.refused(ctx, id, source, expired)
 		}
 	case seen.code != 0 && r.Method == http.MethodPost: // not the reads that follow
 		o.stages.Advance(ctx, Match{TokenID: id}, StageToken, StageEvent{Source: source})
@@ -92,26 +102,29 @@ func contactOf(r *http.Request) string {
 
 const tokenIDLength = 6
 
-// bearerTokenID is the public half of a bearer token that has the shape of a
-// join token, empty for all others.
-func bearerTokenID(r *http.Request) string {
+// bearerToken is a bearer token that has the shape of a join token, in its two
+// halves; both are empty for all others.
+func bearerToken(r *http.Request) (id, secret string) {
 	scheme, text, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return ""
+		return "", ""
 	}
-	id, _, err := token.Parse(text)
+	id, secret, err := token.Parse(text)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return id
+	return id, secret
 }
 
 // refused tells why a token was not accepted. Somebody who guesses learns
-// nothing: the answer to the client is the API server's.
-func (o *observer) refused(ctx context.Context, id, source string) {
+// nothing: the answer to the client is the API server's. expired is not zero if
+// the token was shown whole and has expired; its Secret may be gone by now.
+func (o *observer) refused(ctx context.Context, id, source string, expired time.Time) {
 	known, err := o.tokens.Get(ctx, id)
 	code := CodeTokenSecret
 	switch {
+	case !expired.IsZero():
+		code = CodeTokenExpired
 	case fault.Is(err, fault.KindNotFound):
 		code = CodeTokenUnknown
 	case err != nil:
@@ -120,19 +133,27 @@ func (o *observer) refused(ctx context.Context, id, source string) {
 		code = CodeTokenExpired
 	}
 	advice := Advise(code)
+	if !expired.IsZero() {
+		advice.Cause = "The token expired at " + expired.UTC().Format(time.RFC3339) + "."
+	}
 	o.stages.Fail(ctx, Match{TokenID: id}, StageToken, Failure{Code: code, Cause: advice.Cause, Fix: advice.Fix, Source: source})
 }
 
-// statusWriter notes the status of an answer.
+// statusWriter notes the status of an answer. refused may add to the header of
+// one that says the credential is not accepted.
 type statusWriter struct {
 	http.ResponseWriter
-	code int
+	code    int
+	refused func(header http.Header)
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(code int) {
 	if w.code == 0 {
 		w.code = code
+		if code == http.StatusUnauthorized {
+			w.refused(w.Header())
+		}
 	}
 	w.ResponseWriter.WriteHeader(code)
 }

@@ -11,14 +11,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/registration"
 	"muster.dev/muster/backend/token"
 )
 
-// knownTokens is a hub with a token that works and one that has expired.
+// knownTokens is a hub with a token that works, one that has expired, and one
+// that was cleaned away since it has.
 type knownTokens struct{}
+
+func (knownTokens) ExpiredAt(id, secret string) (time.Time, bool) {
+	return time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), (id == "expire" || id == "swept1") && secret == "0123456789abcdef"
+}
 
 func (knownTokens) Get(_ context.Context, id string) (token.Token, error) {
 	switch id {
@@ -72,6 +78,8 @@ func TestObserve(t *testing.T) {
 		"a wrong secret":             {"POST", csrs, bearer("abcdef.ffffffffffffffff"), 401, "abcdef token MU-102 from 192.0.2.1"},
 		"an unknown token":           {"POST", csrs, bearer("zzzzzz.0123456789abcdef"), 401, "zzzzzz token MU-101 from 192.0.2.1"},
 		"an expired token":           {"GET", csrs + "/x", bearer("expire.0123456789abcdef"), 401, "expire token MU-103 from 192.0.2.1"},
+		"one that is cleaned away":   {"POST", csrs, bearer("swept1.0123456789abcdef"), 401, "swept1 token MU-103 from 192.0.2.1"},
+		"a guess at it":              {"POST", csrs, bearer("swept1.ffffffffffffffff"), 401, "swept1 token MU-101 from 192.0.2.1"},
 		"tokens cannot be looked up": {"POST", csrs, bearer("broken.0123456789abcdef"), 401, ""},
 		"a service account's token":  {"POST", csrs, bearer("eyJhbGciOiJSUzI1NiJ9.e30.c2ln"), 401, ""},
 		"no bearer":                  {"POST", csrs, http.Header{"Authorization": {"Basic abcdef.0123456789abcdef"}}, 401, ""},
@@ -102,6 +110,13 @@ func TestObserve(t *testing.T) {
 			}
 			if test.code > 0 && answer.Code != test.code {
 				t.Errorf("answered %d", answer.Code)
+			}
+			told, wants := answer.Header().Get("Muster-Token-Expired"), ""
+			if strings.HasSuffix(test.header.Get("Authorization"), "e.0123456789abcdef") || strings.Contains(test.want, "swept1 token MU-103") {
+				wants = "2026-11-22T03:00:00Z"
+			}
+			if told != wants {
+				t.Errorf("told that the token expired at %q, want %q", told, wants)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/go-cmp/cmp"
@@ -173,4 +174,45 @@ func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
 	if got := <-revoked; got != "abcdef" {
 		t.Errorf("revoked %q", got)
 	}
+}
+
+// TestExpiryIsToldToHoldersAlone: who shows an expired token whole learns when it
+// ended, before and after the token cleaner took it; who knows its id does not.
+func TestExpiryIsToldToHoldersAlone(t *testing.T) {
+	const secret, wrong = "0123456789abcdef", "0000000000000000" // the cache holds zeros
+	begun := time.Now().Add(-2 * time.Hour)
+	hub := fake.NewClientset(token.Spec{TTL: time.Hour}.Secret("expire", secret, begun), token.Spec{TTL: token.DefaultTTL}.Secret("abcdef", secret, begun))
+	watching := make(chan struct{})
+	var once sync.Once
+	hub.PrependWatchReactor("secrets", func(action k8stesting.Action) (bool, apiwatch.Interface, error) {
+		events, err := hub.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		once.Do(func() { close(watching) })
+		return true, events, err
+	})
+	published := publisher{events: make(chan live.Event, 16)}
+	watch := token.NewWatch(hub, published, nil)
+	go func() { _ = watch.Start(t.Context()) }()
+	judge := func(when string) {
+		t.Helper()
+		at, ok := watch.ExpiredAt("expire", secret)
+		if want := begun.Add(time.Hour).Truncate(time.Second); !ok || !at.Equal(want) {
+			t.Errorf("%s: expired at %s (%t), want %s", when, at, ok, want)
+		}
+		for _, other := range [][2]string{{"expire", wrong}, {"abcdef", secret}, {"abcdef", wrong}, {"zzzzzz", secret}} {
+			if at, ok := watch.ExpiredAt(other[0], other[1]); ok {
+				t.Errorf("%s: the token %s is said to have expired at %s", when, other[0], at)
+			}
+		}
+	}
+	<-published.events
+	<-published.events
+	judge("before it is cleaned away")
+	<-watching
+	for _, id := range []string{"expire", "abcdef"} {
+		if err := hub.CoreV1().Secrets("kube-system").Delete(t.Context(), token.SecretName(id), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		<-published.events
+	}
+	judge("afterwards")
 }

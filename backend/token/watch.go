@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"crypto/hmac"
 	"fmt"
 	"time"
 
@@ -27,6 +28,7 @@ type Publisher interface {
 // secret half.
 type Watch struct {
 	informer cache.SharedIndexInformer
+	expired  *expired
 	live     Publisher
 	revoked  func(ctx context.Context, id string)
 	now      func() time.Time
@@ -40,13 +42,13 @@ func NewWatch(hub kubernetes.Interface, publisher Publisher, revoked func(ctx co
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 			options.FieldSelector = fields.OneTermEqualSelector("type", string(SecretType)).String()
 		}))
-	return &Watch{informer: factory.Core().V1().Secrets().Informer(), live: publisher, revoked: revoked, now: time.Now}
+	return &Watch{informer: factory.Core().V1().Secrets().Informer(), expired: newExpired(), live: publisher, revoked: revoked, now: time.Now}
 }
 
 // Start watches until ctx ends.
 func (w *Watch) Start(ctx context.Context) error {
 	w.ctx = ctx
-	if err := w.informer.SetTransform(forgetSecret); err != nil {
+	if err := w.informer.SetTransform(w.forgetSecret); err != nil {
 		return fmt.Errorf("watch tokens: %w", err)
 	}
 	_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -69,13 +71,18 @@ func (w *Watch) Ready() error {
 	return nil
 }
 
+// keyProof holds, in the cache alone, what tells who shows a token whole.
+const keyProof = "muster.dev/proof"
+
 // forgetSecret keeps the secret half of tokens out of the cache. A placeholder
-// of the same shape stands for it.
-func forgetSecret(object any) (any, error) {
+// of the same shape stands for it, and a proof by which it is known again. What
+// has been through it already stays as it is.
+func (w *Watch) forgetSecret(object any) (any, error) {
 	secret, ok := object.(*corev1.Secret)
-	if !ok || len(secret.Data[keySecret]) == 0 {
+	if !ok || len(secret.Data[keySecret]) == 0 || len(secret.Data[keyProof]) > 0 {
 		return object, nil
 	}
+	secret.Data[keyProof] = w.expired.proof(string(secret.Data[keyID]), string(secret.Data[keySecret]))
 	placeholder := make([]byte, len(secret.Data[keySecret]))
 	for i := range placeholder {
 		placeholder[i] = '0'
@@ -96,6 +103,24 @@ func (w *Watch) Get(_ context.Context, id string) (Token, error) {
 		return Token{}, fault.NotFound("there is no token %s", id)
 	}
 	return FromSecret(secret, w.now())
+}
+
+// ExpiredAt says when the token expired whose both halves are given, also after
+// its Secret is gone. For all others, a wrong secret half among them, it is false.
+func (w *Watch) ExpiredAt(id, secret string) (time.Time, bool) {
+	object, found, err := w.informer.GetStore().GetByKey(Namespace + "/" + SecretName(id))
+	if err != nil || !found {
+		return w.expired.at(id, secret)
+	}
+	kept, ok := object.(*corev1.Secret)
+	if !ok || !hmac.Equal(kept.Data[keyProof], w.expired.proof(id, secret)) {
+		return time.Time{}, false
+	}
+	known, err := FromSecret(kept, w.now())
+	if err != nil || !known.Expired {
+		return time.Time{}, false
+	}
+	return *known.ExpiresAt, true
 }
 
 func (w *Watch) upsert(object any) {
@@ -119,6 +144,9 @@ func (w *Watch) remove(object any) {
 	token, err := FromSecret(secret, w.now())
 	if err != nil {
 		return
+	}
+	if token.Expired {
+		w.expired.remember(token.ID, *token.ExpiresAt, secret.Data[keyProof])
 	}
 	w.live.Publish(Topic, live.Event{Op: live.OpDelete, Key: token.ID})
 	if w.revoked != nil {
