@@ -37,8 +37,17 @@ var limits = map[string]int{
 	"POST /api/v1/tokens": 30, "POST /api/v1/preflight": 30, "POST /api/v1/registrations": 60, "POST /api/v1/onboarding/ocm": 30, "POST /api/v1/live/ticket": 120,
 }
 
-// newServer builds the dashboard's web server with the routes of every domain.
-func (a *App) newServer(h *hub) (*httpapi.Server, error) {
+// desk is what the dashboard's web server has whatever the hub carries: sessions,
+// the audit, the socket of changes, and what REST says about the hub.
+type desk struct {
+	options httpapi.Options
+	about   cluster.About
+	users   *access.Handler
+	records *audit.Handler
+	changes *live.Handler
+}
+
+func (a *App) newDesk() (*desk, error) {
 	certificate, err := a.certificate()
 	if err != nil {
 		return nil, err
@@ -52,44 +61,56 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 		return nil, err
 	}
 	users := access.NewHandler(a.access, a.origins)
-	tokens := token.NewHandler(h.tokenService, a.live)
-	clusters := cluster.NewHandler(h.clusters, a.audit, about)
-	policies, workloads := policy.NewHandler(h.policies), workload.NewHandler(h.workloads)
-	records := audit.NewHandler(a.audit)
-	changes := live.NewHandler(a.live, a.peer, a.origins)
-	figures := prometheus.NewRegistry()
-	if err := figures.Register(cluster.NewMetrics(h.manager.GetCache())); err != nil {
-		return nil, fmt.Errorf("register the clusters' metrics: %w", err)
-	}
-	return httpapi.New(httpapi.Options{
+	return &desk{about: about, users: users, records: audit.NewHandler(a.audit), changes: live.NewHandler(a.live, a.peer, a.origins), options: httpapi.Options{
 		Listen:       a.config.DashboardListen,
 		Certificate:  certificate,
 		SPA:          dashboard,
 		Swagger:      apidocs.Swagger,
-		Metrics:      prometheus.Gatherers{kube.Metrics(), figures, legacyregistry.DefaultGatherer},
 		Ready:        a.plane.Ready,
 		Authenticate: users.Authenticate(),
-		Limits:       limits,
 		User: func(ctx context.Context) string {
 			actor, _ := access.ActorFrom(ctx)
 			return actor.Name
 		},
-		Public: func(r *gin.RouterGroup) {
-			users.Public(r)
-			changes.Public(r)
-			clusters.Public(r.Group("", users.Identify))
-		},
-		Private: func(r *gin.RouterGroup) {
-			users.Routes(r)
-			tokens.Routes(r)
-			clusters.Routes(r)
-			enrolment.NewHandler(h.enrolment).Routes(r)
-			policies.Routes(r)
-			workloads.Routes(r)
-			h.managed.Routes(r)
-			records.Routes(r)
-			changes.Routes(r)
-		},
+	}}, nil
+}
+
+// serve builds the server. info says what the hub is, also to strangers.
+func (d *desk) serve(info *cluster.Handler, private func(r *gin.RouterGroup)) (*httpapi.Server, error) {
+	d.options.Public = func(r *gin.RouterGroup) {
+		d.users.Public(r)
+		d.changes.Public(r)
+		info.Public(r.Group("", d.users.Identify))
+	}
+	d.options.Private = func(r *gin.RouterGroup) {
+		d.users.Routes(r)
+		d.records.Routes(r)
+		d.changes.Routes(r)
+		private(r)
+	}
+	return httpapi.New(d.options)
+}
+
+// newServer builds the dashboard's web server with the routes of every domain.
+func (a *App) newServer(h *hub) (*httpapi.Server, error) {
+	desk, err := a.newDesk()
+	if err != nil {
+		return nil, err
+	}
+	figures := prometheus.NewRegistry()
+	if err := figures.Register(cluster.NewMetrics(h.manager.GetCache())); err != nil {
+		return nil, fmt.Errorf("register the clusters' metrics: %w", err)
+	}
+	desk.options.Metrics = prometheus.Gatherers{kube.Metrics(), figures, legacyregistry.DefaultGatherer}
+	desk.options.Limits = limits
+	clusters := cluster.NewHandler(h.clusters, a.audit, desk.about)
+	return desk.serve(clusters, func(r *gin.RouterGroup) {
+		token.NewHandler(h.tokenService, a.live).Routes(r)
+		clusters.Routes(r)
+		enrolment.NewHandler(h.enrolment).Routes(r)
+		policy.NewHandler(h.policies).Routes(r)
+		workload.NewHandler(h.workloads).Routes(r)
+		h.managed.Routes(r)
 	})
 }
 
