@@ -120,6 +120,8 @@ func (w *Watch) ExpiredAt(id, secret string) (time.Time, bool) {
 	if err != nil || !known.Expired {
 		return time.Time{}, false
 	}
+	// The cleaner takes the Secret any moment: what was told once stays told.
+	w.expired.remember(id, *known.ExpiresAt, kept.Data[keyProof])
 	return *known.ExpiresAt, true
 }
 
