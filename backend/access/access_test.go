@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster.dev/muster/backend/access"
+	"muster.dev/muster/backend/database"
 	"muster.dev/muster/backend/database/databasetest"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/live"
@@ -155,6 +156,34 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	wantKind(t, access.Require(t.Context(), access.RoleViewer), fault.KindUnauthenticated)
+}
+
+// TestFirstAdminIsPreparedAhead: preparing makes nobody, what was prepared is what
+// signs in, and where somebody is, nothing is prepared.
+func TestFirstAdminIsPreparedAhead(t *testing.T) {
+	t.Parallel()
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		service := access.NewService(access.Options{DB: db, Audit: &recorder{}, Live: live.NewHub()})
+		if err := service.PrepareFirstAdmin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, total, err := service.Users(as(t.Context(), "ada", access.RoleAdmin), "", 10); err != nil || total != 0 {
+			t.Errorf("preparing left %d users (%v)", total, err)
+		}
+		password, created, err := service.EnsureFirstAdmin(t.Context())
+		if err != nil || !created {
+			t.Fatalf("created %t, %v", created, err)
+		}
+		if _, err := service.Login(t.Context(), access.FirstAdmin, password, access.Client{Address: "192.0.2.1", Agent: "test"}); err != nil {
+			t.Errorf("sign in: %v", err)
+		}
+		if err := service.PrepareFirstAdmin(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if again, created, err := service.EnsureFirstAdmin(t.Context()); err != nil || created || again != "" {
+			t.Errorf("made again: %t, %v", created, err)
+		}
+	})
 }
 
 func TestFirstAdmin(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"muster.dev/muster/backend/database"
@@ -53,6 +54,7 @@ type Service struct {
 	now      func() time.Time
 	hasher   *hasher
 	attempts *attempts
+	first    atomic.Pointer[firstPassword]
 
 	mu    sync.Mutex
 	ended map[string]chan struct{} // by session, closed when it is revoked

@@ -13,25 +13,46 @@ import (
 // FirstAdmin is the name of the user that EnsureFirstAdmin makes.
 const FirstAdmin = "admin"
 
+// firstPassword is a password that nobody has yet, and its hash.
+type firstPassword struct{ password, hash string }
+
+// PrepareFirstAdmin computes what EnsureFirstAdmin needs, if there is no user at
+// all: a hash is slow by design, and the start of a hub has a core to spare
+// earlier than at its end. It writes nothing.
+func (s *Service) PrepareFirstAdmin(ctx context.Context) error {
+	if _, total, err := s.store.users(ctx, "", 1); err != nil || total > 0 {
+		return err
+	}
+	made := firstPassword{password: newPassword()}
+	var err error
+	if made.hash, err = s.hasher.hash(ctx, made.password); err != nil {
+		return err
+	}
+	s.first.Store(&made)
+	return nil
+}
+
 // EnsureFirstAdmin makes the first administrator if there is no user at all,
 // and returns the one-time password to print.
 func (s *Service) EnsureFirstAdmin(ctx context.Context) (password string, created bool, err error) {
 	if _, total, err := s.store.users(ctx, "", 1); err != nil || total > 0 {
 		return "", false, err
 	}
-	password = newPassword()
-	hash, err := s.hasher.hash(ctx, password)
-	if err != nil {
-		return "", false, err
+	first := s.first.Swap(nil)
+	if first == nil {
+		first = &firstPassword{password: newPassword()}
+		if first.hash, err = s.hasher.hash(ctx, first.password); err != nil {
+			return "", false, err
+		}
 	}
 	admin := User{Name: FirstAdmin, Role: RoleAdmin, MustChangePassword: true, CreatedAt: s.now()}
-	if err := s.store.createUser(ctx, admin, hash); err != nil {
+	if err := s.store.createUser(ctx, admin, first.hash); err != nil {
 		if fault.Is(err, fault.KindConflict) {
 			return "", false, nil // another process was first
 		}
 		return "", false, err
 	}
-	return password, true, nil
+	return first.password, true, nil
 }
 
 // RecoverAdmin gives the oldest administrator a new one-time password, for an

@@ -132,6 +132,12 @@ func (a *App) Start(ctx context.Context) (err error) {
 	defer stopPlane()
 	plane := make(chan error, 1)
 	group.Go(func() error {
+		if err := a.access.PrepareFirstAdmin(above); err != nil && above.Err() == nil {
+			slog.Debug("the first password is not prepared", "error", err) // the first run makes it then
+		}
+		return nil
+	})
+	group.Go(func() error {
 		go func() { plane <- a.plane.Start(below) }()
 		select {
 		case err := <-plane:

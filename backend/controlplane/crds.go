@@ -20,20 +20,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// installCRDs creates the definitions in files and brings those that exist up to
-// date; awaitServed waits until they are served.
-func installCRDs(parent context.Context, config *rest.Config, files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	wanted, err := readCRDs(files)
-	if err != nil {
-		return nil, err
-	}
+// installCRDs creates the definitions and brings those that exist up to date;
+// awaitServed waits until they are served.
+func installCRDs(parent context.Context, config *rest.Config, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := apiextensionsclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("build crd client: %w", err)
+		return fmt.Errorf("build crd client: %w", err)
 	}
 	existing, err := client.CustomResourceDefinitions().List(parent, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list crds: %w", err)
+		return fmt.Errorf("list crds: %w", err)
 	}
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for i := range existing.Items {
@@ -49,7 +45,7 @@ func installCRDs(parent context.Context, config *rest.Config, files fs.FS) ([]*a
 			return nil
 		})
 	}
-	return wanted, group.Wait()
+	return group.Wait()
 }
 
 // awaitServed returns once discovery lists the kinds of all definitions: the hub's

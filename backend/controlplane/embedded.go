@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
@@ -108,6 +110,9 @@ func (e *Embedded) Ready() error {
 // controllers.
 func (e *Embedded) Start(ctx context.Context) error {
 	defer e.ready.Store(false)
+	// While the API server is built one core rests; later none does.
+	kinds := sync.OnceValues(func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return readCRDs(e.options.CRDs) })
+	go func() { _, _ = kinds() }() // populate asks again, and hears of the error
 	store, err := startStorage(ctx, e.options.DataDir)
 	if err != nil {
 		return errors.Join(err, e.ln.Close())
@@ -124,21 +129,24 @@ func (e *Embedded) Start(ctx context.Context) error {
 	e.config.Store(aggregator.GenericAPIServer.LoopbackClientConfig)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.run(ctx, aggregator) })
-	group.Go(func() error { return e.populate(ctx) })
+	group.Go(func() error { return e.populate(ctx, kinds) })
 	return group.Wait()
 }
 
-// populate waits for the API, fills it with what the hub needs and starts the
-// controllers.
-func (e *Embedded) populate(ctx context.Context) error {
+// populate waits for the API, fills it with what the hub needs, the definitions of
+// its own kinds among it, and starts the controllers.
+func (e *Embedded) populate(ctx context.Context, definitions func() ([]*apiextensionsv1.CustomResourceDefinition, error)) error {
 	config := e.Config()
 	if err := waitFor(ctx, config, "/livez/ping"); err != nil {
 		return err
 	}
 	group, groupContext := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		kinds, err := installCRDs(groupContext, config, e.options.CRDs)
+		kinds, err := definitions()
 		if err != nil {
+			return err
+		}
+		if err := installCRDs(groupContext, config, kinds); err != nil {
 			return err
 		}
 		if err := waitFor(groupContext, config, "/readyz"); err != nil {

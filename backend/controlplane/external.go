@@ -222,8 +222,8 @@ func (e *External) bootstrap(ctx context.Context) error {
 
 func (e *External) kinds(ctx context.Context) error {
 	wanted, err := readCRDs(e.options.CRDs)
-	if e.options.InstallCRDs {
-		wanted, err = installCRDs(ctx, e.Config(), e.options.CRDs)
+	if err == nil && e.options.InstallCRDs {
+		err = installCRDs(ctx, e.Config(), wanted)
 	}
 	if err != nil {
 		return err
