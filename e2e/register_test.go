@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	"muster.dev/muster/backend/agentapi"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
@@ -194,16 +197,47 @@ func TestWrongPinIsRefusedBeforeTheTokenLeaves(t *testing.T) {
 	awaitObjects(t, m, before)
 }
 
+// awaitExpired waits until the hub tells a token's holder that it has expired, and
+// cluster-info is not signed by it any more.
+func awaitExpired(t testing.TB, h *hub, token string) {
+	t.Helper()
+	config := bootstrapConfig(t, h, token)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the token to expire", func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.Header.Get(agentapi.TokenExpiredHeader) != ""
+	})
+	eventually(t, "the token's signature to leave cluster-info", func(ctx context.Context) bool {
+		info, err := h.client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
+		return err == nil && info.Data["jws-kubeconfig-"+token[:6]] == ""
+	})
+}
+
 func TestRegisterRefusals(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "hidden"})
 	id, _, _ := strings.Cut(createToken(t, h), ".")
 	bound := pullToken(t, h, "first")
+	expired := createToken(t, h, "--ttl", "2s")
+	awaitExpired(t, h, expired)
 
 	for what, c := range map[string]struct{ token, name, code string }{
 		"an unknown token":             {"aaaaaa.aaaaaaaaaaaaaaaa", "west", "MU-101"},
 		"a wrong secret":               {id + ".aaaaaaaaaaaaaaaa", "west", "MU-102"},
+		"an expired token":             {expired, "west", "MU-103: the token " + expired[:6] + " has expired"},
+		"a guess at an expired token":  {expired[:6] + ".aaaaaaaaaaaaaaaa", "west", "MU-101"},
 		"a token bound to another one": {bound, "second", "MU-104"},
 	} {
 		r := run(t, "muster-agent", registerArgs(t, h, m, c.token, "--cluster-name", c.name)...)
