@@ -58,6 +58,6 @@ func (r *Reconciler) manifestWorks(ctx context.Context, c *clusterv1alpha1.Clust
 	}
 	slices.Sort(names)
 	return &waiting{ReasonWaitingForManifestWorks, fmt.Sprintf(
-		"%s has to take the objects of %d manifest works out of the member: %s", who, len(names), joining.Listed(names),
+		"%s has to take the objects of %s out of the member: %s", who, joining.Counted(len(names), "manifest work"), joining.Listed(names),
 	)}, nil
 }
