@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,8 +41,11 @@ type ImpersonationReconciler struct {
 	works  work.Writer
 	events events.EventRecorder
 
-	mu   sync.Mutex
-	last grants
+	reading sync.Mutex // held while the roles are read
+
+	mu    sync.Mutex
+	last  grants
+	known bool // last has been read
 	// kept holds, by Cluster, what its Works say. A Work that was deleted since is
 	// not made again.
 	kept map[types.UID][sha256.Size]byte
@@ -56,8 +61,8 @@ func NewImpersonationReconciler(hub client.Client, live client.Reader, recorder 
 func (r *ImpersonationReconciler) SetupWithManager(m ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(m).Named("impersonation").
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.affected)).
-		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(r.affected)).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.affected), builder.WithPredicates(reachesProxy)).
+		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(r.affectedByBinding)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
@@ -71,17 +76,43 @@ func clusterOfSpace(_ context.Context, space client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
 }
 
+// reachesProxy drops the roles that permit the proxy of no cluster: each cluster
+// brings some, and to find the grants all roles are read.
+var reachesProxy = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return roleReachesProxy(e.Object) },
+	UpdateFunc: func(e event.UpdateEvent) bool { return roleReachesProxy(e.ObjectOld) || roleReachesProxy(e.ObjectNew) },
+	DeleteFunc: func(e event.DeleteEvent) bool { return roleReachesProxy(e.Object) },
+}
+
+func roleReachesProxy(object client.Object) bool {
+	role, ok := object.(*rbacv1.ClusterRole)
+	return ok && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+		everywhere, names := ruleReach(rule)
+		return everywhere || len(names) > 0
+	})
+}
+
+// affectedByBinding is the same of a binding. One to a role that permits no proxy,
+// or that is not there, grants nothing; if the role comes or changes, it is told of.
+func (r *ImpersonationReconciler) affectedByBinding(ctx context.Context, object client.Object) []reconcile.Request {
+	binding, ok := object.(*rbacv1.ClusterRoleBinding)
+	if !ok {
+		return nil
+	}
+	var role rbacv1.ClusterRole
+	if err := r.hub.Get(ctx, types.NamespacedName{Name: binding.RoleRef.Name}, &role, client.UnsafeDisableDeepCopy); err != nil || !roleReachesProxy(&role) {
+		return nil
+	}
+	return r.affected(ctx, object)
+}
+
 // affected are the Clusters whose rights a change of the hub's roles changes:
 // most changes concern none.
 func (r *ImpersonationReconciler) affected(ctx context.Context, _ client.Object) []reconcile.Request {
-	now, err := r.grants(ctx)
+	before, now, err := r.refresh(ctx)
 	if err != nil {
 		return nil // the cache is stopping
 	}
-	r.mu.Lock()
-	before := r.last
-	r.last = now
-	r.mu.Unlock()
 	if before.equal(now) {
 		return nil
 	}
@@ -96,6 +127,31 @@ func (r *ImpersonationReconciler) affected(ctx context.Context, _ client.Object)
 		}
 	}
 	return requests
+}
+
+// refresh reads the grants, one caller after another, so that the newest stay.
+func (r *ImpersonationReconciler) refresh(ctx context.Context) (before, now grants, err error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	if now, err = r.grants(ctx); err != nil {
+		return grants{}, grants{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.last, r.known = r.last, now, true
+	return before, now, nil
+}
+
+// granted is what was read last. Whom a change since concerns is looked at again:
+// see affected.
+func (r *ImpersonationReconciler) granted(ctx context.Context) (grants, error) {
+	r.mu.Lock()
+	last, known := r.last, r.known
+	r.mu.Unlock()
+	if known {
+		return last, nil
+	}
+	return r.grants(ctx)
 }
 
 // grants reads all roles as the cache holds them: each cluster that is accepted adds some, and copies of all for each would add up.
@@ -121,7 +177,7 @@ func (r *ImpersonationReconciler) Reconcile(ctx context.Context, request ctrl.Re
 		r.forget(cluster.UID)
 		return ctrl.Result{}, nil
 	}
-	granted, err := r.grants(ctx)
+	granted, err := r.granted(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -23,6 +23,8 @@ const (
 	worksByQuota = "propagation/quota"
 	// bindingsByCluster finds the bindings that have a cluster among their targets.
 	bindingsByCluster = "propagation/cluster"
+	// propagatedNamespaces finds, by "true", the namespaces that go to the members.
+	propagatedNamespaces = "propagation/namespace"
 )
 
 func addIndexes(ctx context.Context, m ctrl.Manager) error {

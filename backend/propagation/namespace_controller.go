@@ -39,6 +39,17 @@ type NamespaceReconciler struct {
 
 // setup starts the reconciler with the manager.
 func (r *NamespaceReconciler) setup(m ctrl.Manager) error {
+	// Each cluster brings namespaces of its own, which go nowhere: they are not looked
+	// through for each cluster.
+	err := m.GetFieldIndexer().IndexField(context.Background(), &corev1.Namespace{}, propagatedNamespaces, func(namespace client.Object) []string {
+		if !r.propagated(namespace) {
+			return nil
+		}
+		return []string{"true"}
+	})
+	if err != nil {
+		return fmt.Errorf("index namespaces: %w", err)
+	}
 	overrides := handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.enqueueMeant(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -101,14 +112,12 @@ func (r *NamespaceReconciler) pairsInCluster(ctx context.Context, cluster client
 
 func (r *NamespaceReconciler) pairsIn(ctx context.Context, cluster string) []reconcile.Request {
 	var namespaces corev1.NamespaceList
-	if err := r.hub.List(ctx, &namespaces, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.hub.List(ctx, &namespaces, client.MatchingFields{propagatedNamespaces: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache is stopping
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, 0, len(namespaces.Items))
 	for i := range namespaces.Items {
-		if r.propagated(&namespaces.Items[i]) {
-			requests = append(requests, pair(cluster, namespaces.Items[i].Name))
-		}
+		requests = append(requests, pair(cluster, namespaces.Items[i].Name))
 	}
 	return requests
 }

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/propagation/work"
@@ -107,6 +108,28 @@ func TestSubjectsOf(t *testing.T) {
 				t.Errorf("subjects %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestReachesProxy: a change of a role is looked at if it permitted the proxy of a
+// cluster before or does now, and not if it never did.
+func TestReachesProxy(t *testing.T) {
+	pods, one, all := role("r", proxyRule("", "pods/proxy")), role("r", proxyRule("cluster.karmada.io", "clusters/proxy", "m1")), role("r", proxyRule("*", "*"))
+	for name, test := range map[string]struct {
+		before, now rbacv1.ClusterRole
+		want        bool
+	}{
+		"never": {pods, role("r"), false}, "taken": {one, pods, true}, "given": {pods, all, true}, "kept": {all, one, true},
+	} {
+		if got := reachesProxy.Update(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.now}); got != test.want {
+			t.Errorf("%s: changed %t, want %t", name, got, test.want)
+		}
+		if got := reachesProxy.Create(event.CreateEvent{Object: &test.now}); got != (test.want && name != "taken") {
+			t.Errorf("%s: made %t", name, got)
+		}
+		if got := reachesProxy.Delete(event.DeleteEvent{Object: &test.before}); got != (name == "taken" || name == "kept") {
+			t.Errorf("%s: deleted %t", name, got)
+		}
 	}
 }
 
