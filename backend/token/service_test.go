@@ -137,9 +137,9 @@ type publisher struct {
 func (p publisher) Publish(_ string, event live.Event) { p.events <- event }
 func (publisher) Seq(string) (string, uint64)          { return "", 0 }
 
-func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
-	hub := fake.NewClientset(token.Spec{TTL: token.DefaultTTL}.Secret("abcdef", "0123456789abcdef", now))
-	// What happens between an informer's list and its watch, the fake API forgets.
+// watched is closed once somebody watches the Secrets of a fake API, which forgets
+// what happens between an informer's list and its watch.
+func watched(hub *fake.Clientset) <-chan struct{} {
 	watching := make(chan struct{})
 	var begun sync.Once
 	hub.PrependWatchReactor("secrets", func(action k8stesting.Action) (bool, apiwatch.Interface, error) {
@@ -147,6 +147,12 @@ func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
 		begun.Do(func() { close(watching) })
 		return true, events, err
 	})
+	return watching
+}
+
+func TestWatchFollowsWhoeverChangesTokens(t *testing.T) {
+	hub := fake.NewClientset(token.Spec{TTL: token.DefaultTTL}.Secret("abcdef", "0123456789abcdef", now))
+	watching := watched(hub)
 	published := publisher{events: make(chan live.Event, 16)}
 	var once sync.Once
 	revoked := make(chan string, 1)
@@ -182,13 +188,7 @@ func TestExpiryIsToldToHoldersAlone(t *testing.T) {
 	const secret, wrong = "0123456789abcdef", "0000000000000000" // the cache holds zeros
 	begun := time.Now().Add(-2 * time.Hour)
 	hub := fake.NewClientset(token.Spec{TTL: time.Hour}.Secret("expire", secret, begun), token.Spec{TTL: token.DefaultTTL}.Secret("abcdef", secret, begun))
-	watching := make(chan struct{})
-	var once sync.Once
-	hub.PrependWatchReactor("secrets", func(action k8stesting.Action) (bool, apiwatch.Interface, error) {
-		events, err := hub.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		once.Do(func() { close(watching) })
-		return true, events, err
-	})
+	watching := watched(hub)
 	published := publisher{events: make(chan live.Event, 16)}
 	watch := token.NewWatch(hub, published, nil)
 	go func() { _ = watch.Start(t.Context()) }()
