@@ -42,6 +42,9 @@ func NewProxy(members Members) *Proxy { return &Proxy{members: members} }
 // be reached at all.
 func (p *Proxy) Handler(ctx context.Context, cluster *clusterv1alpha1.Cluster, path string, who user.Info) (http.Handler, error) {
 	location, forward, err := p.way(ctx, cluster, path, who)
+	if lacking := new(unaidedError); isProbe(path) && errors.As(err, lacking) {
+		return explain(*lacking), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +65,10 @@ func (p *Proxy) way(ctx context.Context, cluster *clusterv1alpha1.Cluster, path 
 	if err != nil {
 		return nil, nil, err
 	}
+	ref := cluster.Spec.ImpersonatorSecretRef
+	if ref == nil {
+		return nil, nil, unaided(cluster)
+	}
 	endpoint, err := p.members.Endpoint(ctx, cluster)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +77,6 @@ func (p *Proxy) way(ctx context.Context, cluster *clusterv1alpha1.Cluster, path 
 	if err != nil {
 		return nil, nil, err
 	}
-	ref := cluster.Spec.ImpersonatorSecretRef
 	return location, &forwarder{
 		base: endpoint.Transport, identity: identity, token: endpoint.ImpersonatorToken,
 		refused: func() { p.members.SecretChanged(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) },

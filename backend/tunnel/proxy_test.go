@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -38,6 +39,7 @@ type proxied struct {
 	seen    []http.Header
 	refused int
 	err     error // instead of an endpoint
+	cluster *clusterv1alpha1.Cluster
 }
 
 func newProxied(t *testing.T, member http.HandlerFunc) *proxied {
@@ -51,12 +53,17 @@ func newProxied(t *testing.T, member http.HandlerFunc) *proxied {
 	}))
 	t.Cleanup(p.member.Close)
 	proxy := tunnel.NewProxy(p)
-	cluster := &clusterv1alpha1.Cluster{
+	p.cluster = &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "m1"},
 		Spec:       clusterv1alpha1.ClusterSpec{ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "n", Name: "s"}},
 	}
 	p.hub = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, err := proxy.Handler(r.Context(), cluster, strings.TrimPrefix(r.URL.Path, "/to"), p.who)
+		handler, err := proxy.Handler(r.Context(), p.cluster, strings.TrimPrefix(r.URL.Path, "/to"), p.who)
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code >= 500 { // as the API server answers it
+			w.WriteHeader(int(status.Status().Code))
+			_ = json.NewEncoder(w).Encode(status.Status())
+			return
+		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
 			return
@@ -348,6 +355,48 @@ func TestProxyRefuses(t *testing.T) {
 	p.who, p.err = &user.DefaultInfo{Name: "jo"}, errors.New("it names no impersonatorSecretRef")
 	if response := p.raw(t, "GET /to/api HTTP/1.1\r\nHost: hub\r\n\r\n"); response.StatusCode != http.StatusTeapot {
 		t.Errorf("without an endpoint: %s", response.Status)
+	}
+	if len(p.seen) > 0 {
+		t.Errorf("the member saw %d requests", len(p.seen))
+	}
+}
+
+// TestProxyOfAMemberWithoutAnAccount: whoever asks learns what to do, clients
+// that show no Status too.
+func TestProxyOfAMemberWithoutAnAccount(t *testing.T) {
+	p := newProxied(t, func(http.ResponseWriter, *http.Request) {})
+	p.cluster.Spec.ImpersonatorSecretRef = nil
+	for _, c := range []struct {
+		name, path, accept string
+		mode               clusterv1alpha1.ClusterSyncMode
+		code               int
+		reason             metav1.StatusReason
+		text               bool
+		says               string
+	}{
+		{"pods", "/api/v1/pods", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
+		{"pods for any type", "/api/v1/pods", "application/json, */*", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
+		{"discovery", "/api", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
+		{"probe", "/api", "application/json, */*", clusterv1alpha1.Pull, 501, "", true, "--report-secrets="},
+		{"pods of a pushed one", "/api/v1/pods", "application/json", clusterv1alpha1.Push, 500, metav1.StatusReasonInternalError, false, "join it again"},
+		{"probe of a pushed one", "/api", "application/json, */*", clusterv1alpha1.Push, 500, "", true, "join it again"},
+	} {
+		p.cluster.Spec.SyncMode = c.mode
+		response := p.raw(t, "GET /to"+c.path+" HTTP/1.1\r\nHost: hub\r\nAccept: "+c.accept+"\r\n\r\n")
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != c.code || !strings.Contains(string(body), "cluster m1 ") || !strings.Contains(string(body), c.says) {
+			t.Errorf("%s: %s %s %v", c.name, response.Status, body, err)
+		}
+		if c.text {
+			if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain") || strings.ContainsAny(strings.TrimSpace(string(body)), "\n\"{") {
+				t.Errorf("%s: %s %s", c.name, kind, body)
+			}
+			continue
+		}
+		var status metav1.Status
+		if err := json.Unmarshal(body, &status); err != nil || status.Kind != "Status" || status.Status != metav1.StatusFailure || int(status.Code) != c.code || status.Reason != c.reason {
+			t.Errorf("%s: %+v %v", c.name, status, err)
+		}
 	}
 	if len(p.seen) > 0 {
 		t.Errorf("the member saw %d requests", len(p.seen))
