@@ -1,68 +1,27 @@
-import { ActionIcon, Button, NativeSelect, TextInput } from '@mantine/core';
-import IconX from '@tabler/icons-react/dist/esm/icons/IconX.mjs';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
 import { useExplain } from '@/api/errors';
 import type { ClusterDetail, Taint } from '@/api/model';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
-import { Age } from '@/shared/ui/Age';
-import { Notice } from '@/shared/ui/Notice';
-import { Section } from '@/shared/ui/Section';
-import styles from './Editor.module.css';
+import { TaintEditor as Editor } from '@/shared/ui/editor/TaintEditor';
 import { changeCluster } from './queries';
 import { clusterWords } from './words';
 
 const effects: Taint['effect'][] = ['NoSchedule', 'NoExecute'];
-/** Taints that the hub sets and takes away by itself. */
-const own = /^cluster\.karmada\.io\//;
 const blank: Taint = { key: '', value: '', effect: 'NoSchedule' };
+const byHub = (taint: Taint) => taint.key.startsWith('cluster.karmada.io/');
 const same = (a: Taint, b: Taint) => a.key === b.key && a.effect === b.effect;
-const text = (taint: Taint) => `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
 
-/** The cluster's taints, changed as a whole like its labels. */
+/** The cluster's taints; a key stands once an effect. */
 export function TaintEditor({ cluster }: { cluster: ClusterDetail }) {
   const words = useWords(clusterWords);
   const explain = useExplain();
-  const may = useMay('operator');
-  const [draft, setDraft] = useState<{ taints: Taint[]; resourceVersion: string }>();
-  const [typed, setTyped] = useState(blank);
   const save = useMutation(changeCluster(cluster.name));
-  const taints = draft?.taints ?? cluster.taints;
-  const edit = (next: Taint[]) => setDraft({ taints: next, resourceVersion: draft?.resourceVersion ?? cluster.resourceVersion });
-  const discard = () => { setDraft(undefined); save.reset(); };
-  const add = (event: FormEvent) => {
-    event.preventDefault();
-    edit([...taints.filter((taint) => !same(taint, typed)), { ...typed, key: typed.key.trim(), value: typed.value?.trim() ?? '' }]);
-    setTyped(blank);
-  };
   return (
-    <Section title={words.taints}>
-      {taints.length === 0 && <p className="dim">{words.noTaints}</p>}
-      <ul className={styles['chips']} aria-label={words.taints}>
-        {taints.map((taint) => (
-          <li key={text(taint)} className={styles['chip']} data-new={!cluster.taints.some((held) => text(held) === text(taint)) || undefined}>
-            <code>{text(taint)}</code>
-            {taint.timeAdded && <span className="dim small"><Age at={taint.timeAdded} /></span>}
-            {may && !own.test(taint.key) && <ActionIcon size={20} aria-label={words.removeTaint(text(taint))} onClick={() => edit(taints.filter((other) => !same(other, taint)))}><IconX size={12} /></ActionIcon>}
-          </li>
-        ))}
-      </ul>
-      {may && (
-        <form className={styles['add']} onSubmit={add}>
-          <TextInput className={styles['grow']} aria-label={words.taintKey} placeholder={words.taintKey} value={typed.key} onChange={(event) => setTyped({ ...typed, key: event.target.value })} spellCheck={false} autoComplete="off" />
-          <TextInput className={styles['grow']} aria-label={words.taintValue} placeholder={words.taintValue} value={typed.value} onChange={(event) => setTyped({ ...typed, value: event.target.value })} spellCheck={false} autoComplete="off" />
-          <NativeSelect className={styles['effect']} aria-label={words.taintEffect} data={effects} value={typed.effect} onChange={(event) => setTyped({ ...typed, effect: effects.find((effect) => effect === event.target.value) ?? 'NoSchedule' })} />
-          <Button type="submit" variant="default" disabled={!typed.key.trim()}>{words.addTaint}</Button>
-        </form>
-      )}
-      {save.error && <Notice explained={explain.error(save.error)} />}
-      {draft && (
-        <div className={styles['save']}>
-          <Button variant="default" onClick={discard}>{words.discard}</Button>
-          <Button loading={save.isPending} onClick={() => save.mutate(draft, { onSuccess: discard })}>{words.save}</Button>
-        </div>
-      )}
-    </Section>
+    <Editor
+      title={words.taints} none={words.noTaints} taints={cluster.taints} effects={effects} blank={blank} byHub={byHub} same={same} seen={cluster.resourceVersion}
+      may={useMay('operator')} saving={save.isPending} error={save.error ? explain.error(save.error) : undefined} onDiscard={save.reset}
+      onSave={(taints, resourceVersion, saved) => save.mutate({ taints, resourceVersion }, { onSuccess: saved })}
+    />
   );
 }

@@ -7,6 +7,7 @@ import { useLoopback } from '@/api/useLoopback';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Section } from '@/shared/ui/Section';
 import { TabBar } from '@/shared/ui/TabBar';
@@ -41,10 +42,9 @@ export function CommandPanel({ cluster }: { cluster: string }) {
         )}
         {tool === 'agent' && <><p className="dim">{words.agentText}</p><CommandBlock text={made.agentCommand} secret={made.secret} what={words.command} /></>}
         {hosted && <p className="dim">{words.managedHint}</p>}
-        <details className={styles['fold']}>
-          <summary>{words.acceptHint}</summary>
+        <Fold summary={words.acceptHint}>
           <CommandBlock text={made.acceptCommand} what={words.acceptHint} />
-        </details>
+        </Fold>
       </div>
       <div className={styles['meta']}><Left at={made.expiresAt} /><Again cluster={cluster} /></div>
     </Section>

@@ -7,6 +7,7 @@ import type { NewOnboarding } from '@/api/model';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Frame } from './Frame';
 import styles from './IntroducePage.module.css';
@@ -60,15 +61,14 @@ export default function IntroducePage() {
             </label>
           ))}
         </fieldset>
-        <details className={styles['fold']} open={Boolean(form.errors['labels'] || form.errors['server']) || undefined}>
-          <summary>{words.more}</summary>
+        <Fold summary={words.more} urgent={Boolean(form.errors['labels'] || form.errors['server'])}>
           <div className={styles['form']}>
             <NativeSelect label={words.credential} data={Object.entries(words.credentials).map(([value, label]) => ({ value, label }))} {...form.getInputProps('token')} />
             <NativeSelect label={words.ttl} data={ttls} {...form.getInputProps('ttl')} />
             {bootstrap && <TextInput label={words.labels} placeholder={words.labelsHint} autoComplete="off" spellCheck={false} {...form.getInputProps('labels')} />}
             <TextInput label={words.server} description={words.serverHint} placeholder="https://…:6443" inputMode="url" autoComplete="off" spellCheck={false} {...form.getInputProps('server')} />
           </div>
-        </details>
+        </Fold>
         {start.error && <Notice explained={explain.error(start.error)} />}
         <div className={styles['buttons']}>
           <Button variant="default" component={Link} href={`${paths.addCluster()}?how=ocm`}>{words.back}</Button>

@@ -7,6 +7,7 @@ import { useFollow } from '@/api/hub';
 import type { WaitingRow } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { Section } from '@/shared/ui/Section';
@@ -45,7 +46,7 @@ export default function IntroducedPage({ cluster }: { cluster: string }) {
       <Section title={words.progress}>
         <StageList label={words.progress} stages={stagesOf(row, madeFor(cluster)?.at).map((stage) => itemOf(words, stage))} />
       </Section>
-      {seen && !row.joined && madeFor(cluster) && <details className={styles['fold']}><summary>{words.command}</summary><CommandPanel cluster={cluster} /></details>}
+      {seen && !row.joined && madeFor(cluster) && <Fold summary={words.command}><CommandPanel cluster={cluster} /></Fold>}
       <Suspense>{decision && <DecideDialog decision={decision} onClose={() => setDecision(undefined)} />}</Suspense>
     </Frame>
   );

@@ -4,6 +4,7 @@ import { useLoopback } from '@/api/useLoopback';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
 import { CommandBlock } from '@/shared/ui/CommandBlock';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Section } from '@/shared/ui/Section';
 import { folded } from '@/shared/ui/shell';
@@ -42,10 +43,9 @@ export function CommandPanel({ registration, again }: { registration: Registrati
         </span>
         {commands && again}
       </div>
-      <details className={styles['fold']}>
-        <summary>{words.creates}</summary>
+      <Fold summary={words.creates}>
         <p className="dim">{words.createsText}</p>
-      </details>
+      </Fold>
     </Section>
   );
 }

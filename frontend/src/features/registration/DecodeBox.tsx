@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useExplain } from '@/api/errors';
 import { useWords } from '@/shared/hooks/useWords';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { decodeOutput } from './queries';
 import styles from './RegistrationPage.module.css';
@@ -15,8 +16,7 @@ export function DecodeBox({ id }: { id: string }) {
   const [text, setText] = useState('');
   const decode = useMutation(decodeOutput(id));
   return (
-    <details className={styles['fold']}>
-      <summary>{words.nothing}</summary>
+    <Fold summary={words.nothing}>
       <div className={styles['decode']}>
         <Textarea aria-label={words.pasted} placeholder={words.pasted} rows={5} classNames={{ input: 'mono' }} autoComplete="off" spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />
         <Button variant="default" disabled={!text.trim()} loading={decode.isPending} onClick={() => decode.mutate(text)}>{words.explain}</Button>
@@ -25,6 +25,6 @@ export function DecodeBox({ id }: { id: string }) {
           ? <Notice tone="warn" explained={explain.failure(decode.data)} />
           : <Notice tone="info" title={words.noMatch} />)}
       </div>
-    </details>
+    </Fold>
   );
 }

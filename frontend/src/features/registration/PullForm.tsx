@@ -8,6 +8,7 @@ import { useExplain } from '@/api/errors';
 import type { NewRegistration } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import styles from './AddClusterPage.module.css';
 import { PlaceFields } from './PlaceFields';
@@ -51,10 +52,9 @@ export function PullForm({ may, onBack }: { may: boolean; onBack: () => void }) 
       <TextInput label={words.name} description={words.nameOptional} autoComplete="off" autoCapitalize="off" spellCheck={false} autoFocus {...form.getInputProps('name')} />
       <NativeSelect label={words.ttl} data={Object.entries(words.ttls).map(([value, label]) => ({ value, label }))} {...form.getInputProps('ttl')} />
       {!form.values.name.trim() && <Checkbox label={words.any} description={words.anyHint} {...form.getInputProps('any', { type: 'checkbox' })} />}
-      <details className={styles['fold']} open={Boolean(form.errors['labels']) || undefined}>
-        <summary>{words.more}</summary>
+      <Fold summary={words.more} urgent={Boolean(form.errors['labels'])}>
         <PlaceFields form={form} />
-      </details>
+      </Fold>
       {start.error && <Notice explained={explain.error(start.error)} />}
       <div className={styles['buttons']}>
         <Button variant="default" onClick={onBack}>{words.back}</Button>

@@ -7,6 +7,7 @@ import { useExplain } from '@/api/errors';
 import type { Preflight } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import styles from './AddClusterPage.module.css';
 import { KubeconfigInput } from './KubeconfigInput';
@@ -87,10 +88,9 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
             label={words.name} description={words.nameHint} autoComplete="off" autoCapitalize="off" spellCheck={false} {...form.getInputProps('name')}
             onBlur={(event) => planFor(event.target.value.trim())}
           />
-          <details className={styles['fold']} open={Boolean(form.errors['labels']) || undefined}>
-            <summary>{words.more}</summary>
+          <Fold summary={words.more} urgent={Boolean(form.errors['labels'])}>
             <PlaceFields form={form} />
-          </details>
+          </Fold>
         </>
       )}
       {start.error && <Notice explained={explain.error(start.error)} />}
