@@ -43,6 +43,7 @@ func TestDefinitionsReferOnlyToKnownModels(t *testing.T) {
 	for _, kind := range []interface{ OpenAPIModelName() string }{
 		clusterv1alpha1.Cluster{}, clusterv1alpha1.ClusterList{}, clusterv1alpha1.ClusterProxyOptions{}, workv1alpha1.Work{}, workv1alpha1.WorkList{},
 		workv1alpha2.ResourceBinding{}, workv1alpha2.ResourceBindingList{}, workv1alpha2.ClusterResourceBinding{}, workv1alpha2.ClusterResourceBindingList{},
+		workv1alpha1.ResourceBinding{}, workv1alpha1.ResourceBindingList{}, workv1alpha1.ClusterResourceBinding{}, workv1alpha1.ClusterResourceBindingList{},
 	} {
 		if definitions[kind.OpenAPIModelName()].Schema.Description == "" {
 			t.Errorf("%s has no documented definition", kind.OpenAPIModelName())

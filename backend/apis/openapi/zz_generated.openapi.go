@@ -80,9 +80,18 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		policyv1alpha1.Taint{}.OpenAPIModelName():                        schema_backend_apis_policy_v1alpha1_Taint(ref),
 		policyv1alpha1.WorkloadAffinity{}.OpenAPIModelName():             schema_backend_apis_policy_v1alpha1_WorkloadAffinity(ref),
 		policyv1alpha1.WorkloadAffinityTerm{}.OpenAPIModelName():         schema_backend_apis_policy_v1alpha1_WorkloadAffinityTerm(ref),
+		workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName():           schema_backend_apis_work_v1alpha1_AggregatedStatusItem(ref),
+		workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName():         schema_backend_apis_work_v1alpha1_ClusterResourceBinding(ref),
+		workv1alpha1.ClusterResourceBindingList{}.OpenAPIModelName():     schema_backend_apis_work_v1alpha1_ClusterResourceBindingList(ref),
 		workv1alpha1.Manifest{}.OpenAPIModelName():                       schema_backend_apis_work_v1alpha1_Manifest(ref),
 		workv1alpha1.ManifestStatus{}.OpenAPIModelName():                 schema_backend_apis_work_v1alpha1_ManifestStatus(ref),
+		workv1alpha1.ObjectReference{}.OpenAPIModelName():                schema_backend_apis_work_v1alpha1_ObjectReference(ref),
+		workv1alpha1.ResourceBinding{}.OpenAPIModelName():                schema_backend_apis_work_v1alpha1_ResourceBinding(ref),
+		workv1alpha1.ResourceBindingList{}.OpenAPIModelName():            schema_backend_apis_work_v1alpha1_ResourceBindingList(ref),
+		workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName():            schema_backend_apis_work_v1alpha1_ResourceBindingSpec(ref),
+		workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName():          schema_backend_apis_work_v1alpha1_ResourceBindingStatus(ref),
 		workv1alpha1.ResourceIdentifier{}.OpenAPIModelName():             schema_backend_apis_work_v1alpha1_ResourceIdentifier(ref),
+		workv1alpha1.TargetCluster{}.OpenAPIModelName():                  schema_backend_apis_work_v1alpha1_TargetCluster(ref),
 		workv1alpha1.Work{}.OpenAPIModelName():                           schema_backend_apis_work_v1alpha1_Work(ref),
 		workv1alpha1.WorkList{}.OpenAPIModelName():                       schema_backend_apis_work_v1alpha1_WorkList(ref),
 		workv1alpha1.WorkSpec{}.OpenAPIModelName():                       schema_backend_apis_work_v1alpha1_WorkSpec(ref),
@@ -3091,6 +3100,150 @@ func schema_backend_apis_policy_v1alpha1_WorkloadAffinityTerm(ref common.Referen
 	}
 }
 
+func schema_backend_apis_work_v1alpha1_AggregatedStatusItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AggregatedStatusItem is what one cluster reports.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status is the collected part of the member object's status.",
+							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Applied says whether the object was applied.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"appliedMessage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AppliedMessage says why it was not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"clusterName"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/runtime.RawExtension"},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ClusterResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBinding ties a cluster-scoped template to the clusters it is placed in; like ResourceBinding, it is a view.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Default: map[string]interface{}{},
+							Ref:     ref("k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what is placed where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta", workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName(), workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ClusterResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBindingList is a list of cluster resource bindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Default: map[string]interface{}{},
+							Ref:     ref("k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta", workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName()},
+	}
+}
+
 func schema_backend_apis_work_v1alpha1_Manifest(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3135,6 +3288,261 @@ func schema_backend_apis_work_v1alpha1_ManifestStatus(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			"k8s.io/apimachinery/pkg/runtime.RawExtension", workv1alpha1.ResourceIdentifier{}.OpenAPIModelName()},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectReference names a template and tells of its replicas.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the template; empty for cluster-scoped kinds.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceVersion of the template that the binding was last made from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourcePerReplicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourcePerReplicas is what one replica asks for.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("k8s.io/apimachinery/pkg/api/resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas is the desired number over all clusters.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/api/resource.Quantity"},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBinding ties a namespaced template to the clusters it is placed in, in the words of the group's first version. It is a view: what is stored, and what only work.karmada.io/v1alpha2 has words for, is the binding of that version.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Default: map[string]interface{}{},
+							Ref:     ref("k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what is placed where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta", workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName(), workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingList is a list of resource bindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Default: map[string]interface{}{},
+							Ref:     ref("k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(workv1alpha1.ResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta", workv1alpha1.ResourceBinding{}.OpenAPIModelName()},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ResourceBindingSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingSpec says what is placed where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Resource is the template, with what its replicas ask for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Clusters is the schedule result.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(workv1alpha1.TargetCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"resource"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ObjectReference{}.OpenAPIModelName(), workv1alpha1.TargetCluster{}.OpenAPIModelName()},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_ResourceBindingStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingStatus is what came of a binding.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Conditions holds Scheduled and FullyApplied.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref("k8s.io/apimachinery/pkg/apis/meta/v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+					"aggregatedStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AggregatedStatus is what each cluster reports, sorted by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1.Condition", workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName()},
 	}
 }
 
@@ -3201,6 +3609,35 @@ func schema_backend_apis_work_v1alpha1_ResourceIdentifier(ref common.ReferenceCa
 					},
 				},
 				Required: []string{"ordinal", "version", "kind", "resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_backend_apis_work_v1alpha1_TargetCluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetCluster is one line of the schedule result.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that the cluster runs.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name"},
 			},
 		},
 	}

@@ -3,10 +3,12 @@ package registry
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
 
@@ -22,6 +24,7 @@ type bindingKind[T any] = kind[T, workv1alpha2.ResourceBindingSpec, workv1alpha2
 func resourceBindingKind() bindingKind[workv1alpha2.ResourceBinding] {
 	return bindingKind[workv1alpha2.ResourceBinding]{
 		groupVersion: workv1alpha2.GroupVersion,
+		views:        []schema.GroupVersion{workv1alpha1.GroupVersion},
 		namespaced:   true,
 		bornComplete: true,
 		parts: func(b *workv1alpha2.ResourceBinding) (*metav1.ObjectMeta, *workv1alpha2.ResourceBindingSpec, *workv1alpha2.ResourceBindingStatus) {
@@ -36,6 +39,7 @@ func resourceBindingKind() bindingKind[workv1alpha2.ResourceBinding] {
 func clusterResourceBindingKind() bindingKind[workv1alpha2.ClusterResourceBinding] {
 	return bindingKind[workv1alpha2.ClusterResourceBinding]{
 		groupVersion: workv1alpha2.GroupVersion,
+		views:        []schema.GroupVersion{workv1alpha1.GroupVersion},
 		bornComplete: true,
 		parts: func(b *workv1alpha2.ClusterResourceBinding) (*metav1.ObjectMeta, *workv1alpha2.ResourceBindingSpec, *workv1alpha2.ResourceBindingStatus) {
 			return &b.ObjectMeta, &b.Spec, &b.Status

@@ -7,6 +7,7 @@
 //   - A write to the main resource never changes status; a write to status changes nothing else.
 //   - metadata.generation rises when the spec changes, and only then.
 //   - An agent that lists or watches clusters sees its own Cluster and no other.
+//   - A write through an older version changes what that version has words for; all else stays as it is stored.
 //   - Objects live in etcd under /registry/<group>/<resource>, the place where a custom resource of the same name would be.
 //   - Nothing is cached: a list or watch is answered by etcd, also the streaming lists of informers (sendInitialEvents).
 //

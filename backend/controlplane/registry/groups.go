@@ -91,6 +91,8 @@ func NewGroups(getter generic.RESTOptionsGetter, options Options) (*Groups, erro
 	workGroup := newGroup(workv1alpha1.GroupName)
 	workGroup.VersionedResourcesStorageMap[workv1alpha1.GroupVersion.Version] = map[string]rest.Storage{
 		"works": listed{works.main, "wk"}, "works/status": works.status,
+		"resourcebindings": firstBindings{listed{bindings.main, "rb"}}, "resourcebindings/status": firstBindingStatus{bindings.status},
+		"clusterresourcebindings": firstBindings{listed{clusterBindings.main, "crb"}}, "clusterresourcebindings/status": firstBindingStatus{clusterBindings.status},
 	}
 	workGroup.VersionedResourcesStorageMap[workv1alpha2.GroupVersion.Version] = map[string]rest.Storage{
 		"resourcebindings": listed{bindings.main, "rb"}, "resourcebindings/status": bindings.status,

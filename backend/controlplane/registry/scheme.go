@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	// Scheme knows the typed kinds. Each Go type is registered as its wire version and as the internal version, so that no conversion
-	// code exists.
+	// Scheme knows the typed kinds. The Go type that is stored is registered as its wire version and as the internal version, so that
+	// only older versions need conversion.
 	Scheme = newScheme()
 	// Codecs encodes and decodes what Scheme knows.
 	Codecs = serializer.NewCodecFactory(Scheme)
@@ -36,6 +36,9 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	register(scheme, clusterv1alpha1.GroupVersion, &clusterv1alpha1.Cluster{}, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.ClusterProxyOptions{})
 	register(scheme, workv1alpha1.GroupVersion, &workv1alpha1.Work{}, &workv1alpha1.WorkList{})
+	scheme.AddKnownTypes(workv1alpha1.GroupVersion, &workv1alpha1.ResourceBinding{}, &workv1alpha1.ResourceBindingList{},
+		&workv1alpha1.ClusterResourceBinding{}, &workv1alpha1.ClusterResourceBindingList{})
+	addBindingConversions(scheme)
 	register(scheme, workv1alpha2.GroupVersion, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{},
 		&workv1alpha2.ClusterResourceBinding{}, &workv1alpha2.ClusterResourceBindingList{})
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

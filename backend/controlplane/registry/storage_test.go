@@ -152,7 +152,9 @@ func TestServedResources(t *testing.T) {
 	all := startGroups(t, nil)
 	for _, name := range []string{clustersPath, clustersPath + "/status", clustersPath + "/proxy", worksPath, worksPath + "/status",
 		"work.karmada.io/v1alpha2/resourcebindings", "work.karmada.io/v1alpha2/resourcebindings/status",
-		"work.karmada.io/v1alpha2/clusterresourcebindings", "work.karmada.io/v1alpha2/clusterresourcebindings/status"} {
+		"work.karmada.io/v1alpha2/clusterresourcebindings", "work.karmada.io/v1alpha2/clusterresourcebindings/status",
+		"work.karmada.io/v1alpha1/resourcebindings", "work.karmada.io/v1alpha1/resourcebindings/status",
+		"work.karmada.io/v1alpha1/clusterresourcebindings", "work.karmada.io/v1alpha1/clusterresourcebindings/status"} {
 		if all[name] == nil {
 			t.Errorf("%s is not served", name)
 		}
@@ -165,7 +167,8 @@ func TestServedResources(t *testing.T) {
 
 func TestDiscoveryNames(t *testing.T) {
 	all := startGroups(t, nil)
-	for name, short := range map[string]string{worksPath: "wk", "work.karmada.io/v1alpha2/resourcebindings": "rb", "work.karmada.io/v1alpha2/clusterresourcebindings": "crb"} {
+	for name, short := range map[string]string{worksPath: "wk", "work.karmada.io/v1alpha2/resourcebindings": "rb", "work.karmada.io/v1alpha2/clusterresourcebindings": "crb",
+		"work.karmada.io/v1alpha1/resourcebindings": "rb", "work.karmada.io/v1alpha1/clusterresourcebindings": "crb"} {
 		if got := all[name].(rest.ShortNamesProvider).ShortNames(); !cmp.Equal(got, []string{short}) {
 			t.Errorf("%s: short names %v", name, got)
 		}

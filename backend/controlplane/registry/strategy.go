@@ -17,7 +17,9 @@ import (
 // kind says how the registry treats the kind T, whose spec is S and whose status is U. All functions but parts may be nil.
 type kind[T, S, U any] struct {
 	groupVersion schema.GroupVersion
-	namespaced   bool
+	// views are older versions that the kind is served in too.
+	views      []schema.GroupVersion
+	namespaced bool
 	// unconditional allows updates without a resourceVersion.
 	unconditional bool
 	// bornComplete lets the hub itself create an object with its status, so that
@@ -140,7 +142,11 @@ func (s strategy[T, S, U]) resetFields(names ...string) map[fieldpath.APIVersion
 	for _, name := range names {
 		set.Insert(fieldpath.MakePathOrDie(name))
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.groupVersion.String()): set}
+	reset := map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.groupVersion.String()): set}
+	for _, view := range s.views {
+		reset[fieldpath.APIVersion(view.String())] = set
+	}
+	return reset
 }
 
 // statusStrategy is how the status subresource of a kind is written.

@@ -141,6 +141,14 @@ func bindingTable() table {
 	}
 }
 
+// firstBindingTable has the columns that definitions have by themselves.
+func firstBindingTable() table {
+	return table{
+		columns: []metav1.TableColumnDefinition{{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}},
+		cells:   func(_ runtime.Object, age string) ([]any, error) { return []any{age}, nil },
+	}
+}
+
 func pathColumn(name, kind, path string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: kind, Description: "Custom resource definition column (in JSONPath format): " + path}
 }

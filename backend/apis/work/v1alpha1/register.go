@@ -27,6 +27,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Work{},
 		&WorkList{},
+		&ResourceBinding{},
+		&ResourceBindingList{},
+		&ClusterResourceBinding{},
+		&ClusterResourceBindingList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -6,6 +6,21 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AggregatedStatusItem) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.AggregatedStatusItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterResourceBinding) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ClusterResourceBinding"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterResourceBindingList) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ClusterResourceBindingList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Manifest) OpenAPIModelName() string {
 	return "io.karmada.work.v1alpha1.Manifest"
 }
@@ -16,8 +31,38 @@ func (in ManifestStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectReference) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ObjectReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceBinding) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ResourceBinding"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceBindingList) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ResourceBindingList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceBindingSpec) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ResourceBindingSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceBindingStatus) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.ResourceBindingStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceIdentifier) OpenAPIModelName() string {
 	return "io.karmada.work.v1alpha1.ResourceIdentifier"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TargetCluster) OpenAPIModelName() string {
+	return "io.karmada.work.v1alpha1.TargetCluster"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
