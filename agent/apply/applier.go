@@ -240,7 +240,7 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 			t.remember(key, observed)
 			return observed, nil
 		case conflict:
-			return nil, conflictError(t.desired)
+			return nil, errConflict
 		case wait:
 			return observed, errors.New("the object is being deleted; it is made again once it is gone")
 		case create:

@@ -484,7 +484,7 @@ func TestWatch(t *testing.T) {
 	o.SetLabels(nil)
 	m.Put(o)
 	wait()
-	if _, err := a.Apply(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not managed") {
+	if _, err := a.Apply(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not managed") || strings.Count(err.Error(), "Deployment") != 1 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -3,7 +3,7 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,9 +78,7 @@ func hash(o *unstructured.Unstructured) [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// conflictError says that an object exists which we may not touch.
-func conflictError(desired *unstructured.Unstructured) error {
-	return fmt.Errorf("%s exists in the cluster and is not managed by the hub; it is left alone. "+
-		"To take it over, set the annotation %s=%s on the template", title(desired),
-		workv1alpha1.ConflictResolutionAnnotation, workv1alpha1.ConflictResolutionOverwrite)
-}
+// errConflict says that an object exists which we may not touch. Which one, the
+// caller says.
+var errConflict = errors.New("it exists in the cluster and is not managed by the hub, which leaves it alone; to take it over, set the annotation " +
+	workv1alpha1.ConflictResolutionAnnotation + "=" + workv1alpha1.ConflictResolutionOverwrite + " on the template")
