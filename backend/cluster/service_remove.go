@@ -139,6 +139,7 @@ func (s *Service) expectedBlockers(ctx context.Context, hub client.Reader, clust
 	blockers := joining.ForeseeBlockers(ctx, hub, cluster)
 	if row := s.unlinked(cluster); row.State == StateFailed || row.State == StateUnknown {
 		blockers = append(blockers, joining.Blocker{
+			Code: joining.BlockerMember, Names: []string{cluster.Name}, Detail: row.Message,
 			What: "the member does not answer",
 			Why:  row.Message,
 			Fix:  "mend it first if its objects are to go with it; else they stay in the member",

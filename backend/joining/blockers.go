@@ -17,11 +17,30 @@ import (
 	"muster.dev/muster/backend/registration"
 )
 
-// Blocker is something that keeps a cluster from going away.
+// The codes of blockers: a page words them in its reader's language.
+const (
+	// BlockerWorks: Works are being deleted and still held. Detail is what the first
+	// of them says, if anything.
+	BlockerWorks = "works"
+	// BlockerNamespace: their namespace is being emptied. Detail is what it says.
+	BlockerNamespace = "namespace"
+	// BlockerBindings: bindings still place workload on the cluster.
+	BlockerBindings = "bindings"
+	// BlockerFinalizer: somebody else's finalizer, which the names hold.
+	BlockerFinalizer = "finalizer"
+	// BlockerMember: the member does not answer. Detail is why its state says so.
+	BlockerMember = "member"
+)
+
+// Blocker is something that keeps a cluster from going away: a code with the names
+// and the detail that belong to it, and the same in English.
 type Blocker struct {
-	What string `json:"what"`
-	Why  string `json:"why"`
-	Fix  string `json:"fix"`
+	Code   string   `json:"code" enums:"works,namespace,bindings,finalizer,member"`
+	Names  []string `json:"names"`
+	Detail string   `json:"detail"`
+	What   string   `json:"what"`
+	Why    string   `json:"why"`
+	Fix    string   `json:"fix"`
 } // @name cluster.Blocker
 
 // maxNamed bounds the names listed in one text.
@@ -34,6 +53,7 @@ func FindBlockers(ctx context.Context, hub client.Reader, cluster *clusterv1alph
 	blockers := spaceBlockers(ctx, hub, cluster)
 	if names := BoundTo(ctx, hub, cluster.Name); len(names) > 0 {
 		blockers = append(blockers, Blocker{
+			Code: BlockerBindings, Names: names,
 			What: Counted(len(names), "binding") + ": " + Listed(names),
 			Why:  "they still place their workload on this cluster",
 			Fix:  "wait for the scheduler to place it elsewhere, or take the cluster out of their policies",
@@ -73,6 +93,7 @@ func finalizerBlockers(cluster *clusterv1alpha1.Cluster) []Blocker {
 	for _, finalizer := range cluster.Finalizers {
 		if finalizer != clusterv1alpha1.ClusterControllerFinalizer && finalizer != registration.FinalizerFleet {
 			blockers = append(blockers, Blocker{
+				Code: BlockerFinalizer, Names: []string{finalizer},
 				What: "finalizer " + finalizer,
 				Why:  "something other than the hub asked to be waited for",
 				Fix:  "find what set it, or remove it: kubectl edit cluster " + cluster.Name,
@@ -94,7 +115,7 @@ func workBlocker(works []workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (B
 		held = append(held, work.Name)
 		for _, condition := range work.Status.Conditions {
 			if condition.Type == workv1alpha1.WorkApplied && condition.Status != "True" && message == "" {
-				message = ": " + registration.PlainText(condition.Message)
+				message = registration.PlainText(condition.Message)
 			}
 		}
 	}
@@ -105,9 +126,14 @@ func workBlocker(works []workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) (B
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		who = "the agent removes their objects from the member"
 	}
+	why := who + ", which has not finished"
+	if message != "" {
+		why += ": " + message
+	}
 	return Blocker{
+		Code: BlockerWorks, Names: held, Detail: message,
 		What: Counted(len(held), "work") + ": " + Listed(held),
-		Why:  who + ", which has not finished" + message,
+		Why:  why,
 		Fix:  "see whether the member answers; --force leaves its objects in place and goes on",
 	}, true
 }
@@ -117,13 +143,17 @@ func namespaceBlocker(ctx context.Context, hub client.Reader, name string) (Bloc
 	if err := hub.Get(ctx, client.ObjectKey{Name: name}, &namespace); err != nil || namespace.DeletionTimestamp == nil {
 		return Blocker{}, false
 	}
-	why := "it is being emptied"
+	blocker := Blocker{
+		Code: BlockerNamespace, Names: []string{name},
+		What: "namespace " + name, Why: "it is being emptied", Fix: "see `kubectl get namespace " + name + " -o yaml` on the hub",
+	}
 	for _, condition := range namespace.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue {
-			why = registration.PlainText(condition.Message)
+			blocker.Detail = registration.PlainText(condition.Message)
+			blocker.Why = blocker.Detail
 		}
 	}
-	return Blocker{What: "namespace " + name, Why: why, Fix: "see `kubectl get namespace " + name + " -o yaml` on the hub"}, true
+	return blocker, true
 }
 
 // BoundTo names the bindings that list the cluster as a target. A hub that

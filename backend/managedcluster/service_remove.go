@@ -46,11 +46,24 @@ type PlanStep struct {
 	Name string `json:"name"`
 }
 
-// Blocker is something that keeps a managed cluster from going away.
+// The codes of blockers: a page words them in its reader's language.
+const (
+	// BlockerAgent: the agent does not answer, and the Works named wait for it.
+	BlockerAgent = "agent"
+	// BlockerWorks: Works are held by finalizers of others, as "work (finalizer)".
+	BlockerWorks = "works"
+	// BlockerFinalizer: somebody else's finalizer, which the names hold.
+	BlockerFinalizer = "finalizer"
+)
+
+// Blocker is something that keeps a managed cluster from going away: a code with
+// the names that belong to it, and the same in English.
 type Blocker struct {
-	What string `json:"what"`
-	Why  string `json:"why"`
-	Fix  string `json:"fix"`
+	Code  string   `json:"code" enums:"agent,works,finalizer"`
+	Names []string `json:"names"`
+	What  string   `json:"what"`
+	Why   string   `json:"why"`
+	Fix   string   `json:"fix"`
 }
 
 // RemovalPlan says what removing the cluster would do and what would hold it up.
@@ -102,7 +115,12 @@ func removalSteps(ctx context.Context, hub client.Reader, cluster *ocmv1.Managed
 func blockers(cluster *ocmv1.ManagedCluster, works []ocmworkv1.ManifestWork) []Blocker {
 	var found []Blocker
 	if row := rowOf(cluster); len(works) > 0 && row.Available != string(metav1.ConditionTrue) {
+		names := make([]string, len(works))
+		for i := range works {
+			names[i] = works[i].Name
+		}
 		found = append(found, Blocker{
+			Code: BlockerAgent, Names: names,
 			What: "the cluster's agent does not answer",
 			Why:  fmt.Sprintf("it has to take the objects of %d ManifestWorks out of the cluster", len(works)),
 			Fix:  "mend the agent first, or delete the finalizer " + ocmworkv1.ManifestWorkFinalizer + " of the works; their objects then stay in the cluster",
@@ -118,6 +136,7 @@ func blockers(cluster *ocmv1.ManagedCluster, works []ocmworkv1.ManifestWork) []B
 	}
 	if slices.Sort(held); len(held) > 0 {
 		found = append(found, Blocker{
+			Code: BlockerWorks, Names: held,
 			What: "ManifestWorks held by others: " + strings.Join(held, ", "), Why: "something other than the agent asked to be waited for",
 			Fix: "find what set the finalizers, or remove them: kubectl edit manifestwork -n " + cluster.Name,
 		})
@@ -128,6 +147,7 @@ func blockers(cluster *ocmv1.ManagedCluster, works []ocmworkv1.ManifestWork) []B
 			continue
 		}
 		found = append(found, Blocker{
+			Code: BlockerFinalizer, Names: []string{finalizer},
 			What: "finalizer " + finalizer, Why: "something other than the hub asked to be waited for",
 			Fix: "find what set it, or remove it: kubectl edit managedcluster " + cluster.Name,
 		})

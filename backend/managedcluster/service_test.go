@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -236,7 +237,8 @@ func testRemove(t *testing.T, hub *kubetest.Hub, api http.Handler) {
 	apitest.Run(t, api, []apitest.Scenario{
 		{Name: "the plan", Method: "GET", Path: "/api/v1/managed-clusters/edge-1/removal", Header: operator, Status: 200, Check: func(t *testing.T, response *httptest.ResponseRecorder) {
 			plan := answer[managedcluster.RemovalPlan](t, response)
-			if len(plan.Works) != 1 || plan.Works[0].Policy != "Foreground" || len(plan.Blockers) != 1 || plan.Blockers[0].What != "finalizer example.com/mine" {
+			if len(plan.Works) != 1 || plan.Works[0].Policy != "Foreground" || len(plan.Blockers) != 1 ||
+				plan.Blockers[0].Code != managedcluster.BlockerFinalizer || !slices.Equal(plan.Blockers[0].Names, []string{"example.com/mine"}) || plan.Blockers[0].What != "finalizer example.com/mine" {
 				t.Errorf("the plan is %+v", plan)
 			}
 		}},

@@ -1010,7 +1010,11 @@ export interface components {
             name: string;
         };
         "cluster.Blocker": {
+            /** @enum {string} */
+            code: "works" | "namespace" | "bindings" | "finalizer" | "member";
+            detail: string;
             fix: string;
+            names: string[];
             what: string;
             why: string;
         };
@@ -1538,7 +1542,10 @@ export interface components {
             ticket: string;
         };
         "managedcluster.Blocker": {
+            /** @enum {string} */
+            code: "agent" | "works" | "finalizer";
             fix: string;
+            names: string[];
             what: string;
             why: string;
         };

@@ -1,6 +1,6 @@
 import '@mantine/core/styles/Popover.layer.css';
 import '@mantine/core/styles/Menu.layer.css';
-import { ActionIcon, Menu } from '@mantine/core';
+import { ActionIcon, Button, Menu } from '@mantine/core';
 import IconDots from '@tabler/icons-react/dist/esm/icons/IconDots.mjs';
 import IconPlayerPause from '@tabler/icons-react/dist/esm/icons/IconPlayerPause.mjs';
 import IconPlayerPlay from '@tabler/icons-react/dist/esm/icons/IconPlayerPlay.mjs';
@@ -59,7 +59,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
       />
       {change.error && <Notice explained={explain.error(change.error)} />}
       {removing && (
-        <Notice tone="warn" title={words.removal.progress(cluster.name)}>
+        <Notice tone="warn" title={words.removal.progress(cluster.name)} action={may && <Button variant="default" size="compact-sm" onClick={onRemove}>{words.removal.forceOpen}</Button>}>
           <p aria-live="polite">{cluster.removal?.waitingFor ? words.removal.waiting(cluster.removal.waitingFor) : words.removal.working} <span className="dim"><Age at={cluster.removal?.startedAt ?? cluster.since} /></span></p>
         </Notice>
       )}

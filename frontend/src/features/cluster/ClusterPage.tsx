@@ -17,6 +17,7 @@ import { clusterDetail } from './queries';
 import { clusterWords } from './words';
 import { WorksTab } from './WorksTab';
 
+const ForceDialog = lazy(() => import('./ForceDialog'));
 const RemoveDialog = lazy(() => import('./RemoveDialog'));
 const tabs = ['overview', 'works', 'history'] as const;
 
@@ -41,6 +42,7 @@ export default function ClusterPage({ name }: { name: string }) {
   if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
   if (!query.data) return <Placeholder rows={8} />;
   const cluster = query.data;
+  const LeaveDialog = cluster.state === 'removing' ? ForceDialog : RemoveDialog;
   const set = (key: string, value: string | undefined) => setSearch((all) => {
     if (value) all.set(key, value);
     else all.delete(key);
@@ -57,7 +59,7 @@ export default function ClusterPage({ name }: { name: string }) {
         {tab === 'works' && <WorksTab cluster={cluster} />}
         {tab === 'history' && <HistoryTab name={name} />}
       </div>
-      {search.has('remove') && cluster.state !== 'removing' && <Suspense><RemoveDialog name={name} onClose={() => set('remove', undefined)} /></Suspense>}
+      {search.has('remove') && <Suspense><LeaveDialog name={name} onClose={() => set('remove', undefined)} /></Suspense>}
     </div>
   );
 }

@@ -10,6 +10,8 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
+import { Blockers } from './Blockers';
+import { yields } from './blockers';
 import { removalPlan, removeCluster } from './queries';
 import styles from './RemoveDialog.module.css';
 import { clusterWords } from './words';
@@ -26,34 +28,32 @@ export default function RemoveDialog({ name, onClose }: { name: string; onClose:
   const [typed, setTyped] = useState('');
   const admin = useMay('admin');
   const [force, setForce] = useState(false);
-  const blocked = (plan.data?.blockers.length ?? 0) > 0 && !force;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (typed === name && !blocked) remove.mutate(force, { onSuccess: onClose });
+    if (typed === name && plan.data) remove.mutate(force, { onSuccess: onClose });
   };
   return (
     <Dialog onClose={onClose} wide title={words.removal.title(name)}>
       <form className={styles['form']} onSubmit={submit}>
-        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} /> : <Placeholder rows={4} />}
-        <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} disabled={!admin} onChange={(event) => setForce(event.target.checked)} />
+        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan name={name} plan={plan.data} /> : <Placeholder rows={4} />}
+        {admin && plan.data?.blockers.some(yields) && <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} onChange={(event) => setForce(event.target.checked)} />}
         <TextInput label={words.removal.type(name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
         {remove.error && <Notice explained={explain.error(remove.error)} />}
         <DialogButtons>
           <Button variant="default" onClick={onClose}>{words.removal.keep}</Button>
-          <Button type="submit" color="red" disabled={typed !== name || blocked || !plan.data} loading={remove.isPending}>{words.removeNamed(name)}</Button>
+          <Button type="submit" color="red" disabled={typed !== name || !plan.data} loading={remove.isPending}>{words.removeNamed(name)}</Button>
         </DialogButtons>
       </form>
     </Dialog>
   );
 }
 
-function Plan({ plan }: { plan: RemovalPlan }) {
+function Plan({ name, plan }: { name: string; plan: RemovalPlan }) {
   const words = useWords(clusterWords);
   return (
     <section className={styles['plan']} aria-label={words.removal.plan}>
       <h3>{words.removal.plan}</h3>
       <p>{words.removal.works(plan.works)}</p>
-      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
       {(['member', 'hub'] as const).map((where) => {
         const steps = plan.steps.filter((step) => step.where === where);
         return steps.length > 0 && (
@@ -66,6 +66,7 @@ function Plan({ plan }: { plan: RemovalPlan }) {
         );
       })}
       {plan.namespacesKept.length > 0 && <p><span className="dim">{words.removal.kept}: </span><code>{plan.namespacesKept.join(', ')}</code></p>}
+      <Blockers cluster={name} blockers={plan.blockers} />
     </section>
   );
 }
