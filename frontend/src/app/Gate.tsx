@@ -8,10 +8,13 @@ import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import styles from './Gate.module.css';
 import { Shell } from './shell/Shell';
+import { LanguageButton, ThemeButton } from './shell/Switches';
 import { appWords } from './words';
 
 const LoginPage = lazy(() => import('@/features/session/LoginPage'));
 const PasswordPage = lazy(() => import('@/features/session/PasswordPage'));
+
+const tools = <><LanguageButton /><ThemeButton /></>;
 
 /** Nobody passes without a session, nor with a password that somebody else has seen. The address stays, so a deep link holds. */
 export function Gate() {
@@ -26,10 +29,10 @@ export function Gate() {
     );
   }
   if (session === undefined) return null;
-  if (session === null) return <Suspense><LoginPage /></Suspense>;
+  if (session === null) return <Suspense><LoginPage tools={tools} /></Suspense>;
   return (
     <SessionProvider value={session} key={session.user.name}>
-      {session.mustChangePassword ? <Suspense><PasswordPage /></Suspense> : <Shell />}
+      {session.mustChangePassword ? <Suspense><PasswordPage tools={tools} /></Suspense> : <Shell />}
     </SessionProvider>
   );
 }

@@ -50,8 +50,7 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
     { key: 'type', label: words.type, card: 'title', cell: (condition) => condition.type },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.status === 'True' ? 'ok' : condition.status === 'False' ? 'bad' : 'unknown'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.sinceHead, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
-    { key: 'reason', label: words.reason, cell: (condition) => <code>{condition.reason}</code> },
-    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}>{condition.message}</span> },
+    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> {condition.message}</span> },
   ], [words]);
   if (conditions.length === 0) return <p className="dim">{words.noConditions}</p>;
   return <Rows caption={words.conditions} columns={columns} rows={conditions} rowKey={(condition) => condition.type} />;

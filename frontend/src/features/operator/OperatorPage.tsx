@@ -53,8 +53,7 @@ function Card({ row }: { row: OperatorRow }) {
     { key: 'type', label: words.condition, card: 'title', cell: (condition) => condition.type },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.well ? 'ok' : condition.status === 'Unknown' ? 'unknown' : condition.type === 'Progressing' ? 'busy' : 'bad'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.since, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
-    { key: 'reason', label: words.reason, cell: (condition) => <code>{condition.reason}</code> },
-    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}>{condition.message}</span> },
+    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> {condition.message}</span> },
   ], [words]);
   return (
     <article className={styles['card']} aria-label={row.name}>

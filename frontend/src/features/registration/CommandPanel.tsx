@@ -32,6 +32,7 @@ export function CommandPanel({ registration, again }: { registration: Registrati
           {loopback && <Notice tone="warn" title={words.loopback(loopback)}>{words.loopbackText}</Notice>}
           <TabBar label={words.tabsLabel} panel="command" chosen={tool} tabs={tools.map((key) => ({ key, label: words.tabs[key] }))} onChoose={(key) => setTool(tools.find((one) => one === key) ?? 'muster')} />
           <div role="tabpanel" id="command" aria-labelledby={`command-${tool}`}>
+            <p className={styles['hint']}>{words.toolHints[tool]}</p>
             <CommandBlock key={tool} text={tool === 'manifest' ? commands[tool] : folded(commands[tool])} secret={issued.secret} what={words.command} />
           </div>
         </>

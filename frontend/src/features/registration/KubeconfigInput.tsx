@@ -1,6 +1,7 @@
 import { Button, Textarea } from '@mantine/core';
 import { type DragEvent, type ReactNode, useRef, useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
+import { CommandBlock } from '@/shared/ui/CommandBlock';
 import styles from './AddClusterPage.module.css';
 import { registrationWords } from './words';
 
@@ -29,6 +30,10 @@ export function KubeconfigInput({ value, error, onChange }: { value: string; err
       <div className={styles['tools']}>
         <Button variant="default" size="compact-sm" onClick={() => picker.current?.click()}>{words.choose}</Button>
         <input ref={picker} type="file" className="hidden" tabIndex={-1} aria-label={words.choose} onChange={(event) => { void read(event.target.files?.[0]); event.target.value = ''; }} />
+      </div>
+      <div className={styles['from']}>
+        <p className="dim small">{words.kubeconfigFrom}</p>
+        <CommandBlock text="kubectl config view --raw --minify --flatten" what={words.kubeconfigFrom} />
       </div>
     </div>
   );

@@ -39,7 +39,7 @@ export function PreflightReport({ report, busy, onContext }: { report: Preflight
             {report.plan.map((step) => (
               <li key={`${step.where} ${step.kind} ${step.namespace ?? ''} ${step.name}`}>
                 <span className="dim">{words.planWhere[step.where] ?? step.where}</span>
-                <span>{step.verb} {step.kind}</span>
+                <span>{words.planVerbs[step.verb]} {step.kind}</span>
                 <code className="wrap">{step.namespace ? `${step.namespace}/` : ''}{step.name}</code>
               </li>
             ))}
@@ -60,7 +60,7 @@ function Kept({ keeps, context }: { keeps: NonNullable<Preflight['keeps']>; cont
         [words.keepsText.server, <code key="server">{keeps.server}</code>],
         [words.keepsText.caPin, keeps.insecure ? <StateMark key="pin" tone="warn">{words.insecure}</StateMark> : <code key="pin">{keeps.caPin || '–'}</code>],
         ...(keeps.proxyURL ? [[words.keepsText.proxy, <code key="proxy">{keeps.proxyURL}</code>] as [string, ReactNode]] : []),
-        [words.keepsText.credential, keeps.credential],
+        [words.keepsText.credential, words.credentials[keeps.credential] ?? keeps.credential],
       ]} />
     </Section>
   );
@@ -73,7 +73,7 @@ function CheckLine({ check }: { check: PreflightCheck }) {
   return (
     <li className={styles['check']} data-check={check.id} data-state={check.state}>
       <StateMark tone={tones[check.state]} plain>{words.checkNames[check.id] ?? check.id}<span className="hidden"> {words.checkStates[check.state]}</span></StateMark>
-      <span className="dim wrap">{failure ? <><code className={styles['code']}>{failure.code}</code> {failure.what}</> : check.detail || (check.state === 'skipped' && words.checkStates.skipped)}</span>
+      <span className="dim wrap">{failure ? <><code className={styles['code']}>{failure.code}</code> {failure.what}</> : check.state === 'skipped' ? words.checkStates.skipped : words.checkDetail(check.id, check.detail)}</span>
       <span className={styles['millis']}>{check.state !== 'skipped' && words.millis(check.millis)}</span>
       {failure && <div className={styles['why']}>{failure.why && <p className="wrap">{failure.why}</p>}{failure.fix && <p className="wrap">{failure.fix}</p>}</div>}
     </li>

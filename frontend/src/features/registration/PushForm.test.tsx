@@ -7,14 +7,14 @@ import { PushForm } from './PushForm';
 
 const contexts = [{ name: 'first', server: 'https://10.0.0.1' }, { name: 'second', server: 'https://10.0.0.2' }, { name: 'broken', problem: 'names no user' }];
 
-/** The hub's preflight: it plans for the name that it is given, and cannot read one of the contexts. */
+/** The hub's preflight: it plans for the name that it is given, for none it has no plan, and it cannot read one of the contexts. */
 const asked: { context?: string; name?: string }[] = [];
 async function preflight(_: unknown, init?: RequestInit): Promise<Response> {
   const body = JSON.parse(String(init?.body)) as { context?: string; name?: string };
   asked.push(body);
   const context = body.context ?? 'first';
   if (context === 'broken') return Response.json({ code: 'MU-201', title: 'kubeconfig' }, { status: 400 });
-  const plan = [{ where: 'hub', verb: 'create', kind: 'Cluster', name: body.name ?? context }];
+  const plan = body.name ? [{ where: 'hub', verb: 'create', kind: 'Cluster', name: body.name }] : [];
   return Response.json({ ok: true, context, contexts, checks: [], plan });
 }
 
@@ -52,11 +52,16 @@ it('proposes the name of the context that is chosen, until somebody types one', 
   const place = await checked();
   await choose(place, 'second');
   await settled(() => expect(nameOf(place)?.value).toBe('second'));
-  expect(planOf(place)).toBe('second');
+  await settled(() => expect(planOf(place)).toBe('second'));
   await type(nameOf(place) as HTMLInputElement, 'edge-7');
   await choose(place, 'first');
   await settled(() => expect(asked.at(-1)).toMatchObject({ context: 'first', name: 'edge-7' }));
   expect(nameOf(place)?.value).toBe('edge-7');
+});
+
+it('shows what will be created under the name that it proposes, before anybody joins', async () => {
+  const place = await checked();
+  await settled(() => expect(planOf(place)).toBe('first'));
 });
 
 it('plans again for another name', async () => {

@@ -50,18 +50,19 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
       onError: () => { if (!context) setReport(undefined); },
       onSuccess: (result) => {
         setReport(result);
-        planned.current = own ? wanted : clusterNameFrom(result.context);
+        planned.current = isClusterName(wanted) ? wanted : '';
         if (own) return;
-        proposed.current = planned.current;
+        proposed.current = clusterNameFrom(result.context);
         form.setFieldValue('name', proposed.current);
+        planFor(result, proposed.current);
       },
     });
   };
-  // The plan names what will be created after the cluster: with another name it is another plan.
-  const planFor = (wanted: string) => {
-    if (!report?.ok || wanted === planned.current || !isClusterName(wanted)) return;
+  // The plan names what will be created after the cluster: without a name there is none, with another name it is another.
+  const planFor = (checked: Preflight | undefined, wanted: string) => {
+    if (!checked?.ok || wanted === planned.current || !isClusterName(wanted)) return;
     planned.current = wanted;
-    plan.mutate({ kubeconfig, context: report.context, name: wanted }, { onSuccess: (result) => { if (planned.current === wanted) setReport(result); } });
+    plan.mutate({ kubeconfig, context: checked.context, name: wanted }, { onSuccess: (result) => { if (planned.current === wanted) setReport(result); } });
   };
   const join = form.onSubmit(() => start.mutate({
     flavour: 'push', clusterName: name.trim(), kubeconfig, context: report?.context || undefined,
@@ -86,7 +87,7 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
         <>
           <TextInput
             label={words.name} description={words.nameHint} autoComplete="off" autoCapitalize="off" spellCheck={false} {...form.getInputProps('name')}
-            onBlur={(event) => planFor(event.target.value.trim())}
+            onBlur={(event) => planFor(report, event.target.value.trim())}
           />
           <Fold summary={words.more} urgent={Boolean(form.errors['labels'])}>
             <PlaceFields form={form} />
@@ -98,7 +99,7 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
         {report
           ? <><Button variant="default" onClick={() => edit('')}>{words.change}</Button>
             <Button variant="default" loading={check.isPending} onClick={() => runCheck(report.context)}>{words.checkAgain}</Button>
-            <Button type="submit" disabled={!may || !report.ok || check.isPending} title={may ? undefined : words.needRole} loading={start.isPending}>{words.join(name.trim() || '…')}</Button></>
+            <Button type="submit" disabled={!may || !report.ok || check.isPending || plan.isPending} title={may ? undefined : words.needRole} loading={start.isPending}>{words.join(name.trim() || '…')}</Button></>
           : <><Button variant="default" onClick={onBack}>{words.back}</Button>
             <Button disabled={!may} title={may ? undefined : words.needRole} loading={check.isPending} onClick={() => runCheck()}>{words.check}</Button></>}
       </div>

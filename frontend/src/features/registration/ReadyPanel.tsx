@@ -21,6 +21,7 @@ export function ReadyPanel({ name }: { name: string }) {
       <div className={styles['links']}>
         <Button component={Link} href={paths.cluster(name)}>{words.open(name)}</Button>
         <Button variant="default" component={Link} href={paths.addCluster()}>{words.another}</Button>
+        <Button variant="default" component={Link} href={paths.policyGallery()}>{words.policy}</Button>
         <Button variant="default" component={Link} href={paths.clusters()}>{words.fleet}</Button>
       </div>
     </section>

@@ -1,12 +1,14 @@
 import { Button } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
+import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import type { Registration } from '@/api/model';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { Section } from '@/shared/ui/Section';
@@ -26,6 +28,9 @@ export default function RegistrationPage({ id }: { id: string }) {
   const explain = useExplain();
   useFollow(topicOf(id));
   const query = useQuery(registrationDetail(id));
+  if (query.error instanceof ApiError && query.error.status === 404) {
+    return <Empty page title={words.goneTitle} action={<Link href={paths.joining()}>{words.toJoining}</Link>}>{words.goneText}</Empty>;
+  }
   if (query.error && !query.data) return <WizardFrame step={2}><Notice explained={explain.error(query.error)} /></WizardFrame>;
   if (!query.data) return <WizardFrame step={2}><Placeholder rows={8} /></WizardFrame>;
   const registration = query.data;

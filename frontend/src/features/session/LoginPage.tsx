@@ -1,6 +1,7 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { infoOptions, sessionExpired } from '@/api/hub';
@@ -12,7 +13,7 @@ import { signIn } from './queries';
 import { sessionWords } from './words';
 
 /** Asks for name and password; before the first login ever it says where they were printed. */
-export default function LoginPage() {
+export default function LoginPage({ tools }: { tools: ReactNode }) {
   const words = useWords(sessionWords);
   const explain = useExplain();
   const { data: info } = useQuery(infoOptions);
@@ -23,15 +24,15 @@ export default function LoginPage() {
   });
   const refused = login.error instanceof ApiError && login.error.status === 401;
   return (
-    <Door title={words.signInTitle} foot={info && words.version(info.version)}>
+    <Door tools={tools} title={words.signInTitle} foot={info && words.version(info.version)}>
       {info?.firstRun && (
         <Notice tone="info" title={words.firstRun}><p>{words.firstRunText}</p></Notice>
       )}
       {sessionExpired() && <Notice tone="info" title={words.expired}><p>{words.expiredText}</p></Notice>}
-      <form className={styles['form']} onSubmit={form.onSubmit((values) => login.mutate(values))} noValidate>
+      <form className={styles['form']} onSubmit={form.onSubmit((values) => login.mutate(values))} onChange={() => login.error && login.reset()} noValidate>
         <TextInput label={words.username} autoComplete="username" autoCapitalize="off" spellCheck={false} data-autofocus autoFocus {...form.getInputProps('username')} />
         <PasswordInput label={words.password} autoComplete="current-password" {...form.getInputProps('password')} />
-        {login.error && <Notice explained={refused ? { what: words.wrong } : explain.error(login.error)} />}
+        {login.error && <Notice explained={refused ? { what: words.wrong, fix: info?.firstRun ? undefined : words.forgot } : explain.error(login.error)} />}
         <Button type="submit" loading={login.isPending}>{words.signIn}</Button>
       </form>
     </Door>

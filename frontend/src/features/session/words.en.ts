@@ -9,6 +9,7 @@ export const en = {
   firstRunText: 'The hub printed the administrator’s name and a one-time password where it was started (muster serve or muster init).',
   version: (version: string) => `Version ${version}`,
   wrong: 'Name or password is wrong',
+  forgot: 'If you forgot the password, an administrator can make a new one under Users.',
   newTitle: 'Choose your own password',
   newText: 'The password you signed in with was made for you. Replace it by one that only you know.',
   current: 'Current password',

@@ -11,6 +11,7 @@ export const zh: SessionWords = {
   firstRunText: '管理员用户名和一次性密码已打印在启动中心的终端里（muster serve 或 muster init）。',
   version: (version) => `版本 ${version}`,
   wrong: '用户名或密码错误',
+  forgot: '忘记密码时，可请管理员在“用户”页面重设。',
   newTitle: '设置自己的密码',
   newText: '当前密码是系统生成的，请换成只有你知道的密码。',
   current: '当前密码',
