@@ -246,7 +246,7 @@ func (b *round) findTemplate(context.Context) (ctrl.Result, bool, error) {
 	if uid := b.binding.BindingSpec().Resource.UID; !ok || uid != "" && uid != found.GetUID() {
 		return ctrl.Result{}, true, nil
 	}
-	b.template = found
+	b.template = template.Claimed(found, b.binding)
 	return ctrl.Result{}, false, nil
 }
 

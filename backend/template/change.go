@@ -2,6 +2,7 @@ package template
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,22 +16,33 @@ import (
 const ownKeys = ".karmada.io"
 
 // changes says what became of a template. content is set where a member would
-// see a difference, user where somebody else than the hub's controllers made it.
-// An update of the status alone is neither.
-func changes(old, current *unstructured.Unstructured) (content, user bool) {
+// see a difference, user where somebody else than the hub's controllers made it,
+// claim where another policy has it, or none: members see that by the binding. An
+// update of the status alone is none of them.
+func changes(old, current *unstructured.Unstructured) (content, user, claim bool) {
 	if old == nil || current == nil {
-		return true, true
+		return true, true, true
 	}
-	if (old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil) || !sameBody(old.Object, current.Object) {
-		return true, true
-	}
-	for _, pair := range [][2]map[string]string{{old.GetLabels(), current.GetLabels()}, {old.GetAnnotations(), current.GetAnnotations()}} {
-		if !maps.Equal(pair[0], pair[1]) {
-			content = true
-			user = user || !maps.Equal(foreign(pair[0]), foreign(pair[1]))
+	content = (old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil) || !sameBody(old.Object, current.Object)
+	user = content
+	for _, pair := range []struct {
+		old, current map[string]string
+		claim        []string
+	}{{old.GetLabels(), current.GetLabels(), claimLabels}, {old.GetAnnotations(), current.GetAnnotations(), claimAnnotations}} {
+		if maps.Equal(pair.old, pair.current) {
+			continue
 		}
+		claim = claim || !maps.Equal(only(pair.claim, pair.old), only(pair.claim, pair.current))
+		content = content || !maps.Equal(replaced(pair.old, pair.claim, nil), replaced(pair.current, pair.claim, nil))
+		user = user || !maps.Equal(foreign(pair.old), foreign(pair.current))
 	}
-	return content, user
+	return content, user, claim
+}
+
+func only(keys []string, all map[string]string) map[string]string {
+	kept := maps.Clone(all)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return !slices.Contains(keys, key) })
+	return kept
 }
 
 // sameBody compares all but metadata and status.

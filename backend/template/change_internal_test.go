@@ -24,37 +24,37 @@ func TestChanges(t *testing.T) {
 		return func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, value, path...) }
 	}
 	for name, c := range map[string]struct {
-		edit          func(*unstructured.Unstructured)
-		content, user bool
+		edit                 func(*unstructured.Unstructured)
+		content, user, claim bool
 	}{
-		"nothing":               {func(*unstructured.Unstructured) {}, false, false},
-		"status":                {set(int64(2), "status", "replicas"), false, false},
-		"version":               {set("2", "metadata", "resourceVersion"), false, false},
-		"generation":            {set(int64(2), "metadata", "generation"), false, false},
-		"managed fields":        {set([]any{map[string]any{"manager": "x"}}, "metadata", "managedFields"), false, false},
-		"finalizers":            {set([]any{"x"}, "metadata", "finalizers"), false, false},
-		"replicas":              {set(int64(2), "spec", "replicas"), true, true},
-		"a new top-level field": {set("x", "data", "key"), true, true},
-		"label":                 {set("web", "metadata", "labels", "app"), true, true},
-		"annotation":            {set("x", "metadata", "annotations", "note"), true, true},
+		"nothing":               {func(*unstructured.Unstructured) {}, false, false, false},
+		"status":                {set(int64(2), "status", "replicas"), false, false, false},
+		"version":               {set("2", "metadata", "resourceVersion"), false, false, false},
+		"generation":            {set(int64(2), "metadata", "generation"), false, false, false},
+		"managed fields":        {set([]any{map[string]any{"manager": "x"}}, "metadata", "managedFields"), false, false, false},
+		"finalizers":            {set([]any{"x"}, "metadata", "finalizers"), false, false, false},
+		"replicas":              {set(int64(2), "spec", "replicas"), true, true, false},
+		"a new top-level field": {set("x", "data", "key"), true, true, false},
+		"label":                 {set("web", "metadata", "labels", "app"), true, true, false},
+		"annotation":            {set("x", "metadata", "annotations", "note"), true, true, false},
 		"claim": {func(o *unstructured.Unstructured) {
 			Claim{Kind: "PropagationPolicy", Namespace: "default", Name: "p", ID: "1"}.Put(o)
-		}, true, false},
-		"conflict resolution": {set("overwrite", "metadata", "annotations", "work.karmada.io/conflict-resolution"), true, false},
-		"deletion":            {func(o *unstructured.Unstructured) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }, true, true},
+		}, false, false, true},
+		"conflict resolution": {set("overwrite", "metadata", "annotations", "work.karmada.io/conflict-resolution"), true, false, false},
+		"deletion":            {func(o *unstructured.Unstructured) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }, true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old, current := deployment(), deployment()
 			c.edit(current)
 			for _, pair := range [][2]*unstructured.Unstructured{{old, current}, {current, old}} {
-				if content, user := changes(pair[0], pair[1]); content != c.content || user != c.user {
-					t.Errorf("content %v, user %v; want %v, %v", content, user, c.content, c.user)
+				if content, user, claim := changes(pair[0], pair[1]); content != c.content || user != c.user || claim != c.claim {
+					t.Errorf("content %v, user %v, claim %v; want %v, %v, %v", content, user, claim, c.content, c.user, c.claim)
 				}
 			}
 		})
 	}
-	if content, user := changes(nil, deployment()); !content || !user {
+	if content, user, claim := changes(nil, deployment()); !content || !user || !claim {
 		t.Error("a new template is no change")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 )
@@ -82,6 +83,20 @@ func (c Claim) annotations() map[string]string {
 func (c Claim) Put(o metav1.Object) {
 	o.SetLabels(replaced(o.GetLabels(), claimLabels, c.labels()))
 	o.SetAnnotations(replaced(o.GetAnnotations(), claimAnnotations, c.annotations()))
+}
+
+// Claimed is a template as the policy of its binding claims it, whether or not the
+// claim has been written on it by now. The template is not changed.
+func Claimed(o *unstructured.Unstructured, binding metav1.Object) *unstructured.Unstructured {
+	claim, ok := ClaimIn(binding)
+	metadata, has := o.Object["metadata"].(map[string]any)
+	if !ok || !has || claim.patchOf(o) == nil {
+		return o
+	}
+	claimed := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+	claimed.Object["metadata"] = maps.Clone(metadata)
+	claim.Put(claimed)
+	return claimed
 }
 
 // replaced returns a copy of a map without some keys, with others put in.

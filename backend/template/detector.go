@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ type detection struct {
 	policy  PolicyObject // nil: none means the template
 	// preempted is the policy that loses the template to a stronger one.
 	preempted PolicyObject
-	// version is that of the template as the binding is to name it; set by Reconcile, and by hold if that writes.
+	// version is that of the template as the binding is to name it; set by Reconcile, and by hold if that writes before.
 	version string
 	// waits is set where another event is needed to go on.
 	waits bool
@@ -100,7 +101,7 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 	if happened.version != "" {
 		s.version = happened.version
 	}
-	for _, step := range []func(context.Context, *detection) error{d.choose, d.awaitOverrides, d.release, d.hold, d.bind} {
+	for _, step := range []func(context.Context, *detection) error{d.choose, d.awaitOverrides, d.release, d.occupy} {
 		if err := step(ctx, s); err != nil {
 			d.giveBack(ref, happened)
 			if overtaken(err) {
@@ -209,11 +210,47 @@ func (d *detector) release(ctx context.Context, s *detection) error {
 	return d.writeClaim(ctx, s, Claim{})
 }
 
-// hold writes the claim of the chosen policy on the template.
-func (d *detector) hold(ctx context.Context, s *detection) error {
+// occupy writes the claim and the binding, side by side where both are new: each
+// is a write that the delivery would wait for, and Works carry the claim that
+// their binding names. Where objects have generations the claim may raise it, and
+// Works name that too: there it comes first, and where it was refused before.
+func (d *detector) occupy(ctx context.Context, s *detection) error {
 	if s.policy == nil {
 		return nil
 	}
+	b, err := d.binding(ctx, bindingOf(s.ref))
+	if err != nil {
+		return err
+	}
+	if b != nil || s.claimed || s.object.GetGeneration() > 0 || d.troubles.has(s.ref) {
+		if err := d.hold(ctx, s); err != nil {
+			return err
+		}
+		return d.bind(ctx, s)
+	}
+	held, claiming := make(chan error, 1), *s // bind may not see what hold sets
+	go func() { held <- d.hold(ctx, &claiming) }()
+	bindErr := d.bind(ctx, s)
+	if err := <-held; err != nil {
+		if refused(err) {
+			return errors.Join(err, d.retreat(ctx, s))
+		}
+		return err
+	}
+	return bindErr
+}
+
+// retreat takes back the binding of a template that may not be claimed.
+func (d *detector) retreat(ctx context.Context, s *detection) error {
+	b, err := d.binding(ctx, bindingOf(s.ref))
+	if err != nil || b == nil {
+		return err
+	}
+	return d.removeBinding(ctx, b)
+}
+
+// hold writes the claim of the chosen policy on the template.
+func (d *detector) hold(ctx context.Context, s *detection) error {
 	if err := d.writeClaim(ctx, s, ClaimOf(s.policy)); err != nil {
 		if s.preempted != nil {
 			return &failed{eventPreemptFailed, err}

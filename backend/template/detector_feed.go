@@ -14,13 +14,13 @@ import (
 // templateChanged takes note of what the cache tells.
 func (d *detector) templateChanged(ref Ref, old, current *unstructured.Unstructured) {
 	d.index(ref, old, current)
-	content, user := changes(old, current)
-	if !content {
+	content, user, claim := changes(old, current)
+	if !content && !claim {
 		return
 	}
 	happened := change{mark: markContent}
 	switch {
-	case current == nil:
+	case current == nil, !content:
 		happened = change{}
 	case old == nil && !d.cache.Synced():
 		happened = change{mark: markInitial}

@@ -214,6 +214,7 @@ func TestDetector(t *testing.T) {
 		run  func(*testing.T, *fixture)
 	}{
 		{"claim and binding", testClaim},
+		{"refused claim", testRefusedClaim},
 		{"binding follows", testFollow},
 		{"priority and waiting list", testPriority},
 		{"cluster policy", testClusterPolicy},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -54,11 +55,18 @@ func (d *detector) writeClaim(ctx context.Context, s *detection, claim Claim) er
 	return nil
 }
 
+// refused says whether the API will not have a write, as it is, later either.
+func refused(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || overtaken(err) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusNotFound && code != http.StatusConflict && code != http.StatusTooManyRequests
+}
+
 // bind creates the binding, or has it follow its template and policy.
 func (d *detector) bind(ctx context.Context, s *detection) error {
-	if s.policy == nil {
-		return nil
-	}
 	b, err := d.binding(ctx, bindingOf(s.ref))
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -172,6 +173,29 @@ func TestClaim(t *testing.T) {
 	template.Claim{}.Put(o)
 	if len(o.GetLabels()) != 1 || len(o.GetAnnotations()) != 0 {
 		t.Errorf("the claim has left something: %v %v", o.GetLabels(), o.GetAnnotations())
+	}
+}
+
+func TestClaimedByBinding(t *testing.T) {
+	t.Parallel()
+	o := object("v1", "ConfigMap", "default", "settings", map[string]string{"app": "nginx"})
+	before := o.DeepCopy()
+	unbound, bound := object("x/v1", "Binding", "default", "b", nil), object("x/v1", "Binding", "default", "b", nil)
+	claim := template.ClaimOf(newPP("default", "mine"))
+	claim.Put(bound)
+
+	claimed := template.Claimed(o, bound)
+	if got, _ := template.ClaimIn(claimed); got != claim || claimed.GetLabels()["app"] != "nginx" {
+		t.Errorf("carries %+v and labels %v, want %+v", got, claimed.GetLabels(), claim)
+	}
+	if diff := cmp.Diff(before.Object, o.Object); diff != "" {
+		t.Errorf("the template was changed (-before +after):\n%s", diff)
+	}
+	if again := template.Claimed(claimed, bound); again != claimed {
+		t.Error("what carries the claim was copied")
+	}
+	if kept := template.Claimed(claimed, unbound); kept != claimed {
+		t.Error("a binding without a claim took that of the template")
 	}
 }
 

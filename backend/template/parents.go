@@ -121,8 +121,7 @@ func (p *parents) changed(b *workv1alpha2.ResourceBinding, gone bool) bool {
 // templateChanged brings back the parents that need a template, or needed it
 // before it changed.
 func (d *distributor) templateChanged(ref Ref, old, current *unstructured.Unstructured) {
-	content, _ := changes(old, current)
-	if !content {
+	if content, _, claim := changes(old, current); !content && !claim {
 		return
 	}
 	var requests []ctrl.Request

@@ -55,6 +55,14 @@ func (t *troubles) over(about runtime.Object, ref Ref, reason, text string) {
 	}
 }
 
+// has says whether something is wrong with an object.
+func (t *troubles) has(ref Ref) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, has := t.last[ref]
+	return has
+}
+
 func (t *troubles) forget(ref Ref) (had bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,53 @@
+package template_test
+
+import (
+	"context"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// testRefusedClaim: an object on which the hub's own admission lets nobody write a
+// claim is not propagated, and is once that changes.
+func testRefusedClaim(t *testing.T, f *fixture) {
+	ns := f.namespace(t, "refused-claim")
+	deny := f.denyUpdates(t, ns)
+	cm := newConfigMap(ns, "fixed")
+	f.Create(t, cm)
+	pp := newPP(ns, "p", sel("v1", "ConfigMap", "fixed", nil), clusters("member1"))
+	f.Create(t, pp)
+	f.Await(t, "the refusal to be told", func(ctx context.Context) bool { return f.event(ctx, ns, "fixed", "ApplyPolicyFailed") })
+	f.Await(t, "the end of the binding", func(ctx context.Context) bool { return f.binding(ctx, ns, "fixed-configmap") == nil })
+	f.remove(t, deny)
+	f.awaitClaim(t, cm, "fixed-configmap", pp)
+}
+
+// denyUpdates has the API refuse every update of a ConfigMap of a namespace.
+func (f *fixture) denyUpdates(t *testing.T, ns string) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	t.Helper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionregistrationv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}}},
+		},
+		Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "nothing here is changed"}},
+	}}
+	f.Create(t, policy)
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: ns}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: ns, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+	}}
+	f.Create(t, binding)
+	probe := newConfigMap(ns, "probe")
+	probe.Immutable = ptr.To(false)
+	f.Create(t, probe)
+	f.Await(t, "updates to be refused", func(ctx context.Context) bool {
+		return f.Client.Patch(ctx, probe, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"w"}}`)), client.DryRunAll) != nil
+	})
+	return binding
+}
