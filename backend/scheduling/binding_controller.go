@@ -64,8 +64,11 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	why, fresh, needed := Needed(b, snapshot)
 	result := outcome{affinity: b.BindingStatus().SchedulerObservedAffinityName}
 	if needed {
-		decision := decide(Input{Spec: b.BindingSpec(), Status: b.BindingStatus(), Fresh: fresh, KeepEmpty: r.scheduler.keepEmpty}, snapshot, false, &stopwatch{})
+		decision, undo := r.scheduler.settle(b, Input{Spec: b.BindingSpec(), Status: b.BindingStatus(), Fresh: fresh, KeepEmpty: r.scheduler.keepEmpty})
 		placed, moved, err := r.place(ctx, b, &decision)
+		if placed == b || err != nil { // the decision was not written
+			undo()
+		}
 		if apierrors.IsConflict(err) {
 			return ctrl.Result{RequeueAfter: staleRetry}, nil
 		}

@@ -72,7 +72,7 @@ func (f *clusterFeed) changed(before, after any) {
 	if !ok {
 		return
 	}
-	f.scheduler.snapshot.Store(f.scheduler.Snapshot().With(now))
+	f.scheduler.revise(func(s *Snapshot) *Snapshot { return s.With(now) })
 	was, ok := before.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return // new clusters get workloads when they turn out to be ready
@@ -87,7 +87,7 @@ func (f *clusterFeed) removed(object any) {
 		object = unknown.Obj
 	}
 	if was, ok := object.(*clusterv1alpha1.Cluster); ok {
-		f.scheduler.snapshot.Store(f.scheduler.Snapshot().Without(was.Name))
+		f.scheduler.revise(func(s *Snapshot) *Snapshot { return s.Without(was.Name) })
 		f.look(clusterChange{before: was, after: was, leaving: true})
 	}
 }
@@ -127,7 +127,7 @@ func (f *clusterFeed) enqueueConcerned(ctx context.Context, q queue, changes []c
 			if slices.ContainsFunc(changes, func(c clusterChange) bool { return c.relabelled && concerned(c) }) {
 				f.scheduler.revisits.Store(b.GetUID(), nil)
 			}
-			enqueue(q, b, f.scheduler.priority(b), eventClusterChanged)
+			enqueue(q, keyOf(b), f.scheduler.priority(b), eventClusterChanged)
 		}
 	}
 	var bindings workv1alpha2.ResourceBindingList

@@ -24,8 +24,10 @@
 // target; where the rest has no room, the binding stays as it is and its removal
 // does the evacuation.
 //
-// WorkloadAffinity, a gate that is off in Karmada too, is not implemented: the
-// placement's workloadAffinity is kept and disregarded. Components (gate
+// With the gate WorkloadAffinity the snapshot also says where the workloads of each
+// group are. Bindings with groups are decided one after the other, and each reckons
+// with the decisions before it, whether their writes have come back or not. One that
+// is nowhere is looked at again when another of its groups moves or goes. Components (gate
 // MultiplePodTemplatesScheduling) are placed like a template without replicas.
 // There is no gRPC estimator: estimates come from the Cluster's status.
 package scheduling

@@ -59,6 +59,8 @@ func (a *attempt) filter() {
 		{FilterTaintToleration, a.taintOut},
 		{FilterSpreadConstraint, a.spreadOut},
 		{FilterClusterEviction, evictionOut},
+		{FilterWorkloadAffinity, a.company.togetherOut},
+		{FilterWorkloadAntiAffinity, a.company.apartOut},
 	} {
 		began := time.Now()
 		left := a.fit[:0]

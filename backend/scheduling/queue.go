@@ -2,11 +2,11 @@ package scheduling
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -20,9 +20,9 @@ import (
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // enqueue puts a binding into the queue and counts what brought it there.
-func enqueue(q queue, b workv1alpha2.Binding, priority int, why string) {
+func enqueue(q queue, binding types.NamespacedName, priority int, why string) {
 	incoming.WithLabelValues(why).Inc()
-	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	request := reconcile.Request{NamespacedName: binding}
 	if ordered, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 		return
@@ -43,14 +43,18 @@ var _ handler.EventHandler = bindingHandler{}
 // comes after what happens since.
 func (h bindingHandler) Create(_ context.Context, e event.CreateEvent, q queue) {
 	b, ok := e.Object.(workv1alpha2.Binding)
-	if !ok || !h.scheduler.owns(b) {
+	if !ok {
+		return
+	}
+	h.scheduler.enrol(b)
+	if !h.scheduler.owns(b) {
 		return
 	}
 	priority := h.scheduler.priority(b)
 	if e.IsInInitialList {
 		priority += handler.LowPriority
 	}
-	enqueue(q, b, priority, eventBindingAdd)
+	enqueue(q, keyOf(b), priority, eventBindingAdd)
 }
 
 // Update implements handler.EventHandler.
@@ -59,6 +63,10 @@ func (h bindingHandler) Update(_ context.Context, e event.UpdateEvent, q queue) 
 	if !ok || b.GetGeneration() == e.ObjectOld.GetGeneration() && b.GetUID() == e.ObjectOld.GetUID() {
 		return
 	}
+	h.scheduler.enrol(b)
+	if before, ok := e.ObjectOld.(workv1alpha2.Binding); ok && regrouped(before.BindingSpec(), b.BindingSpec()) {
+		h.wake(q, before, b)
+	}
 	if h.written.seen(b.GetUID(), b.GetGeneration()) || !h.scheduler.owns(b) {
 		return
 	}
@@ -66,12 +74,29 @@ func (h bindingHandler) Update(_ context.Context, e event.UpdateEvent, q queue) 
 	if placementChanged(b) {
 		why = eventPolicyChanged
 	}
-	enqueue(q, b, h.scheduler.priority(b), why)
+	enqueue(q, keyOf(b), h.scheduler.priority(b), why)
 }
 
 // Delete implements handler.EventHandler.
-func (h bindingHandler) Delete(_ context.Context, e event.DeleteEvent, _ queue) {
+func (h bindingHandler) Delete(_ context.Context, e event.DeleteEvent, q queue) {
 	h.written.drop(e.Object.GetUID())
+	if b, ok := e.Object.(workv1alpha2.Binding); ok {
+		h.scheduler.strike(b)
+		h.wake(q, b)
+	}
+}
+
+// wake enqueues the bindings that wait for others of the groups of these.
+func (h bindingHandler) wake(q queue, bindings ...workv1alpha2.Binding) {
+	for key, priority := range h.scheduler.waiting(bindings...) {
+		enqueue(q, key, priority, eventBindingUpdate)
+	}
+}
+
+// regrouped says whether the groups of a binding, or where they are with it, are
+// others than before.
+func regrouped(before, after *workv1alpha2.ResourceBindingSpec) bool {
+	return !slices.Equal(groupsOf(before), groupsOf(after)) || !sameTargets(before.Clusters, after.Clusters)
 }
 
 // Generic implements handler.EventHandler.

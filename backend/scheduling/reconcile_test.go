@@ -103,12 +103,17 @@ type hub struct {
 
 func startScheduler(t *testing.T, h *kubetest.Hub) *hub {
 	t.Helper()
+	return startSchedulerWith(t, h, scheduling.Deps{Gates: policy.DefaultGates()})
+}
+
+func startSchedulerWith(t *testing.T, h *kubetest.Hub, deps scheduling.Deps) *hub {
+	t.Helper()
 	w := &wire{}
 	manager, err := kube.NewManager(w.wrap(h.Config()), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheduler, err := scheduling.SetupWithManager(manager, scheduling.Deps{Gates: policy.DefaultGates()})
+	scheduler, err := scheduling.SetupWithManager(manager, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ type Scheduler struct {
 	name      string
 	gates     policy.Gates
 	keepEmpty bool
+	mu        sync.Mutex // for who replaces the snapshot, and for the roster
 	snapshot  atomic.Pointer[Snapshot]
+	roster    roster
 	filled    atomic.Bool // the snapshot holds all clusters
 	clock     clock.PassiveClock
 	placed    sync.Map // names of bindings that were placed before they were created and not looked at since
@@ -27,7 +29,7 @@ type Scheduler struct {
 }
 
 func newScheduler(d Deps) *Scheduler {
-	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty, clock: d.Clock}
+	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty, clock: d.Clock, roster: roster{}}
 	if s.name == "" {
 		s.name = policyv1alpha1.DefaultSchedulerName
 	}
@@ -35,7 +37,7 @@ func newScheduler(d Deps) *Scheduler {
 	return s
 }
 
-// Snapshot is the clusters as the hub's cache has them now.
+// Snapshot is the clusters as the hub's cache has them now, and the groups.
 func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
 
 // Place fills in the clusters of a binding that is about to be created, and the
@@ -43,8 +45,9 @@ func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
 // that wipes the status costs a second. It does nothing where the binding is not
 // ours, is suspended or cannot be placed: the reconciler sees to that.
 func (s *Scheduler) Place(b workv1alpha2.Binding) {
-	// A quota refuses the placement, not the binding.
-	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement {
+	// A quota refuses the placement, not the binding. What is decided about a group
+	// must not be forgotten where the binding is not created in the end.
+	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement || s.grouped(b) {
 		return
 	}
 	spec := b.BindingSpec()

@@ -20,6 +20,10 @@ const (
 	FilterSpreadConstraint = "SpreadConstraint"
 	// FilterClusterEviction: the workload is being moved away from the cluster.
 	FilterClusterEviction = "ClusterEviction"
+	// FilterWorkloadAffinity: a workload that it is to be together with is elsewhere.
+	FilterWorkloadAffinity = "WorkloadAffinity"
+	// FilterWorkloadAntiAffinity: a workload that it is to be apart from is on the cluster.
+	FilterWorkloadAntiAffinity = "WorkloadAntiAffinity"
 	// FilterTerminating: the cluster is being removed.
 	FilterTerminating = "Terminating"
 	// FilterSelection: the cluster fits, but spreading needs fewer clusters or others.
@@ -131,6 +135,7 @@ type attempt struct {
 	rows     []row  // one for each cluster of the snapshot, by name
 	fit      []*row // those that pass all filters, best first
 	selected []*row
+	company  company
 	watch    *stopwatch
 }
 
@@ -164,6 +169,7 @@ func try(in Input, s *Snapshot, t term, details bool, watch *stopwatch) Decision
 
 // enter makes a row for every cluster.
 func (a *attempt) enter(s *Snapshot) {
+	a.company = companyOf(a.Spec, s)
 	for at, m := range s.members {
 		a.rows = append(a.rows, row{member: m, at: at})
 	}

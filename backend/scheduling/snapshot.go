@@ -11,13 +11,15 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 )
 
-// Snapshot is the clusters at one moment. It never changes; With and Without
-// return the next one, which shares with it everything but the two lists. What
+// Snapshot is the clusters at one moment, and where the workloads are that groups
+// keep together or apart. It never changes; With and Without return the next one,
+// which shares with it everything but the two lists. What
 // the filters ask of every cluster in every decision is worked out once, when a
 // cluster enters: a decision then compares values and copies no cluster.
 type Snapshot struct {
 	members  []*member // by name
 	clusters []*clusterv1alpha1.Cluster
+	groups   map[groupKey][]companion // each by name and kind
 }
 
 // catalogsKept bounds the answers that a decision remembers.
@@ -57,7 +59,7 @@ func (s *Snapshot) With(cluster *clusterv1alpha1.Cluster) *Snapshot {
 	if found {
 		before = s.members[at]
 	}
-	next := &Snapshot{members: make([]*member, 0, len(s.members)+1), clusters: make([]*clusterv1alpha1.Cluster, 0, len(s.clusters)+1)}
+	next := &Snapshot{members: make([]*member, 0, len(s.members)+1), clusters: make([]*clusterv1alpha1.Cluster, 0, len(s.clusters)+1), groups: s.groups}
 	next.members = append(append(next.members, s.members[:at]...), newMember(cluster, before))
 	next.clusters = append(append(next.clusters, s.clusters[:at]...), cluster)
 	if found {
@@ -74,7 +76,7 @@ func (s *Snapshot) Without(name string) *Snapshot {
 	if !found {
 		return s
 	}
-	return &Snapshot{members: slices.Concat(s.members[:at], s.members[at+1:]), clusters: slices.Concat(s.clusters[:at], s.clusters[at+1:])}
+	return &Snapshot{members: slices.Concat(s.members[:at], s.members[at+1:]), clusters: slices.Concat(s.clusters[:at], s.clusters[at+1:]), groups: s.groups}
 }
 
 // Clusters are the clusters by name. The slice must not be changed.

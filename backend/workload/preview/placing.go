@@ -28,7 +28,8 @@ const reasonMissing = "MissingReference"
 const reasonInterpreter = "InterpreterError"
 
 // placing tells where objects would go with a draft among the propagation
-// policies. It looks at one snapshot of the clusters.
+// policies. It looks at one snapshot of the clusters, in which the objects that were
+// looked at are where the draft would have them.
 type placing struct {
 	service  *Previewer
 	draft    draft.Policy
@@ -152,7 +153,9 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 		item.describe(before, before, fact.Counted(spec))
 		return item, nil
 	}
-	item.place(next, before, p.snapshot, p.service.KeepEmpty)
+	placed := next.BindingSpec().DeepCopy()
+	placed.Clusters = item.place(next, before, p.snapshot, p.service.KeepEmpty)
+	p.snapshot = p.snapshot.WithWorkload(placed) // the next one may be of its groups
 	return item, nil
 }
 

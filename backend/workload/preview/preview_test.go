@@ -162,6 +162,33 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// Objects that a draft takes together reckon with each other, as they will once the
+// policy is saved.
+func TestGroups(t *testing.T) {
+	const draft = pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {matchLabels: {tier: db}}}], " +
+		"placement: {workloadAffinity: {antiAffinity: {groupByLabelKey: tier}}, spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]}}\n"
+	gates := policy.DefaultGates()
+	for on, want := range map[bool][]string{
+		true:  {"a true preview.takes: new m1=2", "b true preview.takes: new m2=2", "c true preview.takes: failure NoClusterFit"},
+		false: {"a true preview.takes: new m1=2", "b true preview.takes: new m1=2", "c true preview.takes: new m1=2"},
+	} {
+		gates.WorkloadAffinity = on
+		f := newFixture(t, gates, func(w *workloadtest.World) {
+			shop(w)
+			for _, name := range []string{"a", "b", "c"} {
+				w.YAML(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `, namespace: shop, uid: ` + name + `, labels: {tier: db}}, spec: {replicas: 2, template: {spec: {containers: [{name: main, image: nginx}]}}}}`)
+			}
+		})
+		got := f.preview(preview.Draft{YAML: draft})
+		if diff := cmp.Diff(want, outcomes(got)); diff != "" {
+			t.Errorf("gate %t (-want +got):\n%s", on, diff)
+		}
+		if on && (len(got.Templates.Items[1].Excluded) == 0 || got.Templates.Items[1].Excluded[0] != (preview.Exclusion{Name: "m1", Filter: "WorkloadAntiAffinity", Reason: "the group tier=db is on it already (Deployment a)"})) {
+			t.Errorf("the second one is left out of %+v", got.Templates.Items[1].Excluded)
+		}
+	}
+}
+
 func TestShortfall(t *testing.T) {
 	f := newFixture(t, policy.DefaultGates(), func(w *workloadtest.World) {
 		shop(w)

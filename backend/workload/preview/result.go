@@ -6,8 +6,9 @@ import (
 	"muster.dev/muster/backend/workload/fact"
 )
 
-// place asks the scheduler and describes what would be stored.
-func (i *Item) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) {
+// place asks the scheduler, describes what would be stored and returns where that
+// would be.
+func (i *Item) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) []workv1alpha2.TargetCluster {
 	spec := next.BindingSpec()
 	_, fresh, needed := scheduling.Needed(next, snapshot)
 	decision := scheduling.Decide(scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: keepEmpty}, snapshot)
@@ -41,6 +42,7 @@ func (i *Item) place(next workv1alpha2.Binding, before []workv1alpha2.TargetClus
 			i.Excluded = append(i.Excluded, Exclusion{Name: out.Cluster, Filter: out.Filter, Reason: out.Reason})
 		}
 	}
+	return after
 }
 
 // describe compares where an object is with where it would be.
