@@ -14,18 +14,18 @@ import { TabBar } from '@/shared/ui/TabBar';
 import { countdown } from '@/shared/ui/time';
 import { uiWords } from '@/shared/ui/words';
 import styles from './IntroducePage.module.css';
-import { introduce, madeFor } from './queries';
+import { introduce, madeFor, type Mode } from './queries';
 import { consentWords } from './words';
 
 const tools = ['clusteradm', 'manifest', 'agent'] as const;
 
 /** How the cluster introduces itself, in three ways. After a reload the token is gone for good. */
-export function CommandPanel({ cluster }: { cluster: string }) {
+export function CommandPanel({ cluster, mode }: { cluster: string; mode: Mode }) {
   const words = useWords(consentWords);
   const [tool, setTool] = useState<typeof tools[number]>('clusteradm');
   const loopback = useLoopback();
   const made = madeFor(cluster);
-  if (!made) return <Section title={words.run}><Notice tone="info" title={words.gone} action={<Again cluster={cluster} />} /></Section>;
+  if (!made) return <Section title={mode === 'hosted' ? words.runHosted : words.run}><Notice tone="info" title={words.gone} action={<Again cluster={cluster} mode={mode} />} /></Section>;
   const hosted = made.request.mode === 'hosted';
   return (
     <Section title={hosted ? words.runHosted : words.run}>
@@ -46,7 +46,7 @@ export function CommandPanel({ cluster }: { cluster: string }) {
           <CommandBlock text={made.acceptCommand} what={words.acceptHint} />
         </Fold>
       </div>
-      <div className={styles['meta']}><Left at={made.expiresAt} /><Again cluster={cluster} /></div>
+      <div className={styles['meta']}><Left at={made.expiresAt} /><Again cluster={cluster} mode={mode} /></div>
     </Section>
   );
 }
@@ -59,14 +59,14 @@ function Left({ at }: { at: string }) {
 }
 
 /** Another token with the same answers. */
-function Again({ cluster }: { cluster: string }) {
+function Again({ cluster, mode }: { cluster: string; mode: Mode }) {
   const words = useWords(consentWords);
   const explain = useExplain();
   const may = useMay('operator');
   const start = useMutation(introduce);
   return (
     <>
-      <Button variant="default" disabled={!may} title={may ? undefined : words.needRole} loading={start.isPending} onClick={() => start.mutate(madeFor(cluster)?.request ?? { clusterName: cluster })}>{words.again}</Button>
+      <Button variant="default" disabled={!may} title={may ? undefined : words.needRole} loading={start.isPending} onClick={() => start.mutate(madeFor(cluster)?.request ?? { clusterName: cluster, mode })}>{words.again}</Button>
       {start.error && <Notice explained={explain.error(start.error)} />}
     </>
   );

@@ -11,12 +11,11 @@ import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Frame } from './Frame';
 import styles from './IntroducePage.module.css';
-import { introduce } from './queries';
+import { introduce, type Mode, modes } from './queries';
 import { isHttps, isName, parseLabels } from './rules';
 import { consentWords } from './words';
 
-const initialValues = { name: '', mode: 'default' as NonNullable<NewOnboarding['mode']>, token: 'service-account' as NonNullable<NewOnboarding['token']>, ttl: '3600', labels: '', server: '' };
-const modes = ['default', 'singleton', 'hosted'] as const;
+const initialValues = { name: '', mode: 'default' as Mode, token: 'service-account' as NonNullable<NewOnboarding['token']>, ttl: '3600', labels: '', server: '' };
 
 function requestOf({ name, mode, token, ttl, labels, server }: typeof initialValues): NewOnboarding {
   const bootstrap = token === 'bootstrap';
@@ -46,7 +45,7 @@ export default function IntroducePage() {
   });
   const bootstrap = form.values.token === 'bootstrap';
   const ttls = Object.entries(bootstrap ? { ...words.ttls, ...words.moreTtls } : words.ttls).map(([value, label]) => ({ value, label }));
-  const submit = form.onSubmit((values) => start.mutate(requestOf(values), { onSuccess: (cluster) => navigate(paths.introduced(cluster)) }));
+  const submit = form.onSubmit((values) => start.mutate(requestOf(values), { onSuccess: (cluster) => navigate(`${paths.introduced(cluster)}${values.mode === 'default' ? '' : `?mode=${values.mode}`}`) }));
   return (
     <Frame step={1}>
       {!may && <Notice tone="warn" title={words.needRole} />}

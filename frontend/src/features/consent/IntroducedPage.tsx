@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import { Link } from 'wouter';
+import { Link, useSearch } from 'wouter';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import type { WaitingRow } from '@/api/model';
@@ -17,7 +17,7 @@ import { CommandPanel } from './CommandPanel';
 import { ConsentCard } from './ConsentCard';
 import { Frame } from './Frame';
 import styles from './IntroducePage.module.css';
-import { type Decision, madeFor, waitingRow } from './queries';
+import { type Decision, madeFor, type Mode, modes, waitingRow } from './queries';
 import { type Stage, stagesOf } from './stages';
 import { canAccept, canApprove } from './state';
 import { consentWords } from './words';
@@ -30,26 +30,33 @@ export default function IntroducedPage({ cluster }: { cluster: string }) {
   const words = useWords(consentWords);
   const explain = useExplain();
   const [decision, setDecision] = useState<Decision>();
+  // The address remembers where the agents run; the token, nothing may.
+  const mode = modeOf(useSearch());
   useFollow('waiting');
   const query = useQuery(waitingRow(cluster));
-  if (query.error && !query.data) return <Frame step={2}><Notice explained={explain.error(query.error)} /></Frame>;
-  if (!query.data) return <Frame step={2}><Placeholder rows={8} /></Frame>;
+  if (query.error && !query.data) return <Frame step={2} cluster={cluster}><Notice explained={explain.error(query.error)} /></Frame>;
+  if (!query.data) return <Frame step={2} cluster={cluster}><Placeholder rows={8} /></Frame>;
   const row = query.data;
   const seen = row.exists || row.requests.length > 0;
   const asked = canApprove(row) || canAccept(row);
   return (
-    <Frame step={2} actions={<Button variant="default" component={Link} href={paths.waiting()}>{words.room}</Button>}>
+    <Frame step={2} cluster={cluster} actions={<Button variant="default" component={Link} href={paths.waiting()}>{words.room}</Button>}>
       {row.joined && row.available === 'True' && !row.waits && <Ready row={row} />}
-      {!seen && <CommandPanel cluster={cluster} />}
-      {seen && asked && <p>{words.compare}</p>}
+      {!seen && <CommandPanel cluster={cluster} mode={mode} />}
+      {seen && asked && !row.denied && <p>{words.compare}</p>}
       {seen && <ConsentCard row={row} onDecide={setDecision} />}
       <Section title={words.progress}>
         <StageList label={words.progress} stages={stagesOf(row, madeFor(cluster)?.at).map((stage) => itemOf(words, stage))} />
       </Section>
-      {seen && !row.joined && madeFor(cluster) && <Fold summary={words.command}><CommandPanel cluster={cluster} /></Fold>}
+      {seen && !row.joined && madeFor(cluster) && <Fold summary={words.command}><CommandPanel cluster={cluster} mode={mode} /></Fold>}
       <Suspense>{decision && <DecideDialog decision={decision} onClose={() => setDecision(undefined)} />}</Suspense>
     </Frame>
   );
+}
+
+function modeOf(search: string): Mode {
+  const wanted = new URLSearchParams(search).get('mode');
+  return modes.find((mode) => mode === wanted) ?? 'default';
 }
 
 function itemOf(words: ConsentWords, { name, state, at, waits, aside, failure }: Stage): StageItem {

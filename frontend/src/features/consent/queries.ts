@@ -42,6 +42,10 @@ export const decide = mutationOptions({
   onSettled: refresh,
 });
 
+/** Where the agents of a cluster run. */
+export type Mode = NonNullable<NewOnboarding['mode']>;
+export const modes: readonly Mode[] = ['default', 'singleton', 'hosted'];
+
 /** The commands with their token, as long as the page lives: the hub shows it once, and no storage is a place for it. */
 const made = new Map<string, Onboarded & { request: NewOnboarding; at: string }>();
 

@@ -128,6 +128,7 @@ export const en = {
   flagFixed: 'It stands on the hub’s command line.',
 
   wizard: 'Add cluster',
+  wizardNamed: (name: string) => `Add cluster ${name}`,
   steps: { how: 'How', details: 'Details', connect: 'Connect' },
   stepsLabel: 'Steps',
   name: 'Cluster name',

@@ -128,6 +128,7 @@ export const zh: ConsentWords = {
   flagFixed: '它写在中心的命令行上。',
 
   wizard: '接入集群',
+  wizardNamed: (name) => `接入集群 ${name}`,
   steps: { how: '方式', details: '详情', connect: '连接' },
   stepsLabel: '步骤',
   name: '集群名称',
@@ -168,8 +169,8 @@ export const zh: ConsentWords = {
   valid: (left) => `有效期 ${left}`,
   expired: '已过期',
   again: '生成新命令',
-  loopback: (address: string) => `Hub 告诉代理的地址是 ${address}，只有在本机上才指向 Hub`,
-  loopbackText: '别处的集群连不上它。请用 --listen 0.0.0.0:端口 --advertise 主机名 启动 Hub，然后生成新命令。',
+  loopback: (address: string) => `中心告诉代理的地址是 ${address}，只有在中心所在的机器上才能访问`,
+  loopbackText: '别处的集群连不上它。请用 --listen 0.0.0.0:端口 --advertise 主机名 启动中心，然后生成新命令。',
   gone: '令牌只在创建时显示一次。如果没有复制，请生成新命令。',
   progress: '进度',
   stages: { shown: '命令已显示', introduced: '已自我介绍', requested: '已申请证书', approved: '证书已批准', accepted: '已接纳', joined: '已加入', available: '可用' },

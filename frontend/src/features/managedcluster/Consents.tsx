@@ -29,7 +29,7 @@ export function Consents({ cluster }: { cluster: ManagedDetail }) {
         <div className={styles['consent']}>
           <h3>{words.consentAcceptance}</h3>
           <StateMark tone={cluster.accepted ? 'ok' : cluster.state === 'denied' ? 'bad' : 'idle'}>{acceptance}{accepted && <span className="dim"> <Age at={accepted.lastTransitionTime} ago /></span>}</StateMark>
-          {accepted && <span className="dim small wrap">{accepted.message}</span>}
+          {accepted && !cluster.accepted && <span className="dim small wrap">{accepted.message}</span>}
         </div>
       </div>
     </Section>

@@ -25,6 +25,7 @@ import { tones } from './state';
 import { managedWords } from './words';
 import { WorksTab } from './WorksTab';
 
+const LeavingDialog = lazy(() => import('./LeavingDialog'));
 const RemoveDialog = lazy(() => import('./RemoveDialog'));
 const WorkDialog = lazy(() => import('./WorkDialog'));
 const tabs = ['overview', 'works', 'history'] as const;
@@ -70,7 +71,9 @@ export default function ManagedPage({ name }: { name: string }) {
         {tab === 'history' && <HistoryTab name={name} />}
       </div>
       <Suspense>
-        {search.has('remove') && !cluster.removing && <RemoveDialog cluster={cluster} onClose={() => set('remove', undefined)} />}
+        {search.has('remove') && (cluster.removing
+          ? <LeavingDialog name={name} onClose={() => set('remove', undefined)} />
+          : <RemoveDialog cluster={cluster} onClose={() => set('remove', undefined)} />)}
         {work && <WorkDialog cluster={name} work={work} onClose={() => set('work', undefined)} />}
       </Suspense>
     </div>
@@ -96,7 +99,7 @@ function Head({ cluster, onRemove }: { cluster: ManagedDetail; onRemove: () => v
         actions={<Button variant="default" leftSection={<IconTrash size={16} aria-hidden="true" />} disabled={!may || cluster.removing} title={may ? undefined : words.needRole} onClick={onRemove}>{words.remove}</Button>}
       />
       {cluster.removing
-        ? <Notice tone="warn" title={words.removal.progress(cluster.name)}><p aria-live="polite"><ReasonLine row={cluster} /></p></Notice>
+        ? <Notice tone="warn" title={words.removal.progress(cluster.name)} action={may && <Button variant="default" size="compact-sm" onClick={onRemove}>{words.removal.waitsFor}</Button>}><p aria-live="polite"><ReasonLine row={cluster} /></p></Notice>
         : cluster.state !== 'ready' && (cluster.reason || cluster.message) && (
           <Notice tone={cluster.state === 'failed' || cluster.state === 'denied' ? 'bad' : waiting || cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine row={cluster} />} action={waiting && may && cluster.dialect === 'ocm' ? <Link href={paths.waiting()}>{words.toRoom}</Link> : undefined} />
         )}

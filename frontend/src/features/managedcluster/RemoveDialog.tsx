@@ -8,6 +8,7 @@ import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import styles from './managedcluster.module.css';
+import { Blockers } from './Blockers';
 import { removalPlan, removeManaged } from './queries';
 import { managedWords } from './words';
 
@@ -25,7 +26,7 @@ export default function RemoveDialog({ cluster, onClose }: { cluster: ManagedDet
   return (
     <Dialog onClose={onClose} wide title={words.removal.title(cluster.name)}>
       <form className={styles['form']} onSubmit={submit}>
-        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} karmada={cluster.dialect === 'karmada'} /> : <Placeholder rows={4} />}
+        {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} cluster={cluster} /> : <Placeholder rows={4} />}
         <TextInput label={words.removal.type(cluster.name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
         {remove.error && <Notice explained={explain.error(remove.error)} />}
         <DialogButtons>
@@ -37,7 +38,7 @@ export default function RemoveDialog({ cluster, onClose }: { cluster: ManagedDet
   );
 }
 
-function Plan({ plan, karmada }: { plan: ManagedRemovalPlan; karmada: boolean }) {
+function Plan({ plan, cluster }: { plan: ManagedRemovalPlan; cluster: ManagedDetail }) {
   const words = useWords(managedWords);
   return (
     <section className={styles['plan']} aria-label={words.removal.plan}>
@@ -52,8 +53,9 @@ function Plan({ plan, karmada }: { plan: ManagedRemovalPlan; karmada: boolean })
       <ul className={styles['steps']}>
         {plan.steps.map((step) => <li key={`${step.kind} ${step.name}`}>{words.removal.verbs[step.what]} <span className="dim">{step.kind}</span> <code>{step.name}</code></li>)}
       </ul>
-      {karmada ? <Notice tone="warn" title={words.removal.karmada} /> : <p className="dim">{words.removal.agent}</p>}
-      {plan.blockers.map((blocker) => <Notice key={blocker.what} tone="warn" explained={blocker} />)}
+      {cluster.dialect === 'karmada' ? <Notice tone="warn" title={words.removal.karmada} /> : <p className="dim">{words.removal.agent}</p>}
+      {plan.blockers.length > 0 && <h3>{words.removal.willWait}</h3>}
+      <Blockers cluster={cluster.name} blockers={plan.blockers} />
     </section>
   );
 }

@@ -135,6 +135,25 @@ export const en = {
     progress: (name: string) => `${name} is being removed`,
     waits: (works: string) => `It waits for: ${works}`,
     more: (n: number) => `and ${n} more`,
+    waitsFor: 'What it waits for…',
+    waitsTitle: 'What the removal waits for',
+    willWait: 'What the removal will wait for',
+    nothingHeld: 'Nothing holds it; the hub and the agent are still at work.',
+    blockerWhat: {
+      agent: 'The cluster’s agent does not answer',
+      works: (names: string) => `ManifestWorks held by others: ${names}`,
+      finalizer: (names: string) => `Finalizer ${names}`,
+    },
+    blockerWhy: {
+      agent: (works: string) => `It has to take the objects of these ManifestWorks out of the cluster: ${works}`,
+      works: 'Something other than the agent asked to be waited for.',
+      finalizer: 'Something other than the hub asked to be waited for.',
+    },
+    blockerFix: {
+      agent: (cluster: string) => `Mend the agent. If the cluster is gone for good, take the finalizers off the works: kubectl edit manifestwork -n ${cluster}; their objects then stay in the cluster.`,
+      works: (cluster: string) => `Find what set the finalizers, or remove them: kubectl edit manifestwork -n ${cluster}`,
+      finalizer: (cluster: string) => `Find what set it, or remove it: kubectl edit managedcluster ${cluster}`,
+    },
     agent: 'The agent in the cluster stays. Remove it there too, or it may introduce itself again.',
   },
 };

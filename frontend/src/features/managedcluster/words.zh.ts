@@ -134,6 +134,25 @@ export const zh: ManagedWords = {
     progress: (name) => `正在移除 ${name}`,
     waits: (works) => `正在等待：${works}`,
     more: (n) => `以及另外 ${n} 个`,
+    waitsFor: '在等待什么…',
+    waitsTitle: '移除在等待什么',
+    willWait: '移除将等待什么',
+    nothingHeld: '没有阻碍，中心和代理仍在处理。',
+    blockerWhat: {
+      agent: '集群的代理没有应答',
+      works: (names) => `被他人保留的 ManifestWork：${names}`,
+      finalizer: (names) => `终结器 ${names}`,
+    },
+    blockerWhy: {
+      agent: (works) => `这些 ManifestWork 的对象要由它从集群中移除：${works}`,
+      works: '代理以外的程序要求等待它们。',
+      finalizer: '中心以外的程序要求等待它。',
+    },
+    blockerFix: {
+      agent: (cluster) => `请修复代理。若集群已不复存在，可去掉这些 ManifestWork 的终结器：kubectl edit manifestwork -n ${cluster}；它们的对象会留在集群中。`,
+      works: (cluster) => `找出设置终结器的程序，或将其去掉：kubectl edit manifestwork -n ${cluster}`,
+      finalizer: (cluster) => `找出设置它的程序，或将其去掉：kubectl edit managedcluster ${cluster}`,
+    },
     agent: '集群中的代理会保留。请在集群中一并移除，否则它可能再次自我介绍。',
   },
 };
