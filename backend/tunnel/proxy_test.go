@@ -366,6 +366,7 @@ func TestProxyRefuses(t *testing.T) {
 func TestProxyOfAMemberWithoutAnAccount(t *testing.T) {
 	p := newProxied(t, func(http.ResponseWriter, *http.Request) {})
 	p.cluster.Spec.ImpersonatorSecretRef = nil
+	const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 	for _, c := range []struct {
 		name, path, accept string
 		mode               clusterv1alpha1.ClusterSyncMode
@@ -376,7 +377,10 @@ func TestProxyOfAMemberWithoutAnAccount(t *testing.T) {
 	}{
 		{"pods", "/api/v1/pods", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
 		{"pods for any type", "/api/v1/pods", "application/json, */*", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
-		{"discovery", "/api", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
+		{"discovery", "/api", discovery, clusterv1alpha1.Pull, 501, "", true, "--report-secrets="},
+		{"discovery of groups", "/apis", discovery, clusterv1alpha1.Pull, 501, "", true, "--report-secrets="},
+		{"discovery of one group", "/apis/apps", discovery, clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
+		{"a program", "/api", "application/json", clusterv1alpha1.Pull, 501, "NotImplemented", false, "--report-secrets="},
 		{"probe", "/api", "application/json, */*", clusterv1alpha1.Pull, 501, "", true, "--report-secrets="},
 		{"pods of a pushed one", "/api/v1/pods", "application/json", clusterv1alpha1.Push, 500, metav1.StatusReasonInternalError, false, "join it again"},
 		{"probe of a pushed one", "/api", "application/json, */*", clusterv1alpha1.Push, 500, "", true, "join it again"},

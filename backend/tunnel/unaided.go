@@ -36,13 +36,13 @@ func unaided(cluster *clusterv1alpha1.Cluster) unaidedError {
 	return unaidedError{&apierrors.StatusError{ErrStatus: status}}
 }
 
-// explain returns a handler that says the same in words alone to who takes any
-// type, and as a Status to all others. Clients ask for /api, to learn whether a
-// member can be reached, by a call that shows a text and of a Status nothing but
-// that it came.
+// explain returns a handler that says the same in words alone to clients that try
+// a member or discover what it serves, and as a Status to all others: those calls
+// show a text, and of a Status nothing but that it came.
 func explain(err unaidedError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Accept"), "*/*") {
+		accept := r.Header.Get("Accept")
+		if !strings.Contains(accept, "*/*") && !strings.Contains(accept, "as=APIGroupDiscoveryList") {
 			refuse(w, err)
 			return
 		}
@@ -50,5 +50,8 @@ func explain(err unaidedError) http.Handler {
 	})
 }
 
-// isProbe says whether a path of a member is the one that clients try it with.
-func isProbe(path string) bool { return strings.Trim(path, "/") == "api" }
+// isProbe says whether a path of a member is one that clients start with.
+func isProbe(path string) bool {
+	path = strings.Trim(path, "/")
+	return path == "api" || path == "apis"
+}
