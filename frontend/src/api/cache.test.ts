@@ -95,6 +95,50 @@ describe('the cache sink', () => {
     expect(unseen.count(key)).toBe(0);
   });
 
+  it('counts as new what was made since the list was read; of other rows it notes that something moved', () => {
+    const { unseen, key, sink } = setUp();
+    sink.event(event({ key: 'old', row: { name: 'old', createdAt: '2020-01-01T00:00:00Z' } }));
+    expect([unseen.count(key), unseen.hasMoved(key)]).toEqual([0, true]);
+    sink.event(event({ seq: 7, key: 'new', row: { name: 'new', createdAt: new Date().toISOString() } }));
+    expect(unseen.count(key)).toBe(1);
+    unseen.clear(key);
+    expect([unseen.count(key), unseen.hasMoved(key)]).toEqual([0, false]);
+  });
+
+  it('does not announce rows that the list’s filter leaves out', () => {
+    const { client, unseen, sink } = setUp();
+    const list = (params: object) => ['audit', 'list', '/audit', params];
+    for (const params of [{ actor: 'ada' }, { actor: 'BOB', verb: '' }]) client.setQueryData(list(params), { pages: [page([])], pageParams: [''] });
+    sink.event(event({ topic: 'audit', key: 'e1', row: { id: 'e1', actor: 'bob', at: new Date().toISOString() } }));
+    expect([unseen.count(list({ actor: 'ada' })), unseen.count(list({ actor: 'BOB', verb: '' }))]).toEqual([0, 1]);
+  });
+
+  it('asks again, once the hub is back, for what failed and for what depends on topics', async () => {
+    const { client, sink } = setUp();
+    await client.prefetchQuery({ queryKey: ['failed'], retry: false, queryFn: () => Promise.reject(new Error('no answer')) });
+    await client.prefetchQuery({ queryKey: ['preview'], meta: { follows: ['clusters'] }, queryFn: () => 1 });
+    sink.ready();
+    expect(['failed', 'preview'].map((key) => client.getQueryState([key])?.isInvalidated)).toEqual([true, true]);
+    expect(client.getQueryState(['clusters', 'one', 'a'])?.isInvalidated).toBe(false);
+  });
+
+  it('asks for what depends on a topic once after several of its events, and not after those of others', async () => {
+    vi.useFakeTimers();
+    try {
+      const { client, sink } = setUp();
+      await client.prefetchQuery({ queryKey: ['preview'], meta: { follows: ['clusters'] }, queryFn: () => 1 });
+      const asked = vi.spyOn(client, 'invalidateQueries');
+      sink.event(event({ topic: 'users', key: 'u', row: {} }));
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked).not.toHaveBeenCalled();
+      for (let seq = 6; seq < 20; seq++) sink.event(event({ seq }));
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked).toHaveBeenCalledExactlyOnceWith({ queryKey: ['preview'], exact: true });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('leaves lists alone when only one row’s own topic speaks', () => {
     const { client, sink } = setUp();
     const list = { pages: [page([{ id: 'r1', state: 'waiting' }])], pageParams: [''] };

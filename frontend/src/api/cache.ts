@@ -1,7 +1,8 @@
 /**
  * Patches the query cache row by row from live events. Query keys begin with the topic:
  * [topic, 'list', …] holds an infinite list of pages, [topic, 'one', key] one row with what its detail adds, and
- * [topic, 'count'] a figure, which is asked for again.
+ * [topic, 'count'] a figure, which is asked for again. Whatever else depends on topics names them in its meta as `follows`,
+ * and is asked for again, in measure, when something happens on one of them.
  */
 import type { InfiniteData, QueryClient, QueryKey } from '@tanstack/react-query';
 import type { Live, LiveEvent, LiveSink } from '@/api/live';
@@ -85,9 +86,13 @@ export async function fetchOne<T>(live: Live, topic: string, key: string, fetch:
   }
 }
 
-/** Lists that lack rows: per query the keys of rows that the hub announced and the list does not show yet. */
+/**
+ * Lists that lack rows: per query the keys of rows that were made since and that the list does not show yet, and whether
+ * something else changed outside of the rows shown, which may belong among them by now.
+ */
 export class Unseen {
   private keys = new Map<string, Set<string>>();
+  private moved = new Set<string>();
   private watchers = new Set<() => void>();
 
   add(query: QueryKey, key: string): void {
@@ -98,9 +103,20 @@ export class Unseen {
     this.tell();
   }
 
-  clear(query: QueryKey): void {
-    if (this.keys.delete(JSON.stringify(query))) this.tell();
+  move(query: QueryKey): void {
+    const id = JSON.stringify(query);
+    if (this.moved.has(id)) return;
+    this.moved.add(id);
+    this.tell();
   }
+
+  clear(query: QueryKey): void {
+    const id = JSON.stringify(query);
+    const [had, moved] = [this.keys.delete(id), this.moved.delete(id)];
+    if (had || moved) this.tell();
+  }
+
+  hasMoved = (query: QueryKey): boolean => this.moved.has(JSON.stringify(query));
 
   count = (query: QueryKey): number => this.keys.get(JSON.stringify(query))?.size ?? 0;
 
@@ -115,6 +131,7 @@ export class Unseen {
 }
 
 const countWait = 500;
+const followWait = 3_000;
 
 /** The sink that keeps a query client's cache true. */
 export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void): LiveSink {
@@ -126,14 +143,28 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
       void client.invalidateQueries({ queryKey: [topic, 'count'] });
     }, countWait));
   };
+  const followers = new Map<string, ReturnType<typeof setTimeout>>();
+  const tell = (topic: string) => {
+    for (const query of client.getQueryCache().findAll({ predicate: ({ meta }) => follows(meta, topic) })) {
+      const id = query.queryHash;
+      if (followers.has(id)) continue;
+      followers.set(id, setTimeout(() => {
+        followers.delete(id);
+        void client.invalidateQueries({ queryKey: query.queryKey, exact: true });
+      }, followWait));
+    }
+  };
   return {
     ended,
+    // What failed while the hub was away, or was asked of nobody, is asked for again as soon as it is back.
+    ready: () => void client.invalidateQueries({ predicate: ({ state, meta }) => state.status === 'error' || meta?.['follows'] !== undefined }),
     resync: (topic) => void client.invalidateQueries({ queryKey: [noun(topic)] }),
     begin: (topic, epoch, seq) => void client.invalidateQueries({
       queryKey: [noun(topic)],
       predicate: (query) => !upToDate(query.state.data, epoch, seq),
     }),
     event: (event) => {
+      tell(noun(event.topic));
       for (const query of client.getQueryCache().findAll({ queryKey: [noun(event.topic)] })) {
         const data = query.state.data;
         if (data === undefined) continue;
@@ -145,11 +176,38 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
         if (query.queryKey[1] === 'list' && event.topic === noun(event.topic)) {
           const { list, known } = patchPages(data as InfiniteData<CountedPage>, event);
           if (known) client.setQueryData(query.queryKey, list);
-          else if (event.op === 'upsert') unseen.add(query.queryKey, event.key);
+          else if (event.op === 'upsert' && mayBelong(query.queryKey[3], event.row as Row)) {
+            if (isNew(event.row as Row, query.state.dataUpdatedAt)) unseen.add(query.queryKey, event.key);
+            else unseen.move(query.queryKey);
+          }
         }
       }
     },
   };
+}
+
+/** How far the clocks of hub and browser may differ, in milliseconds, for a row to count as made after the list was read. */
+const skew = 10_000;
+
+/** Whether a row was made since the list was read; one that does not say when it was made counts as new. */
+function isNew(row: Row, readAt: number): boolean {
+  const made = Date.parse(String(row['createdAt'] ?? row['at'] ?? ''));
+  return Number.isNaN(made) || made > readAt - skew;
+}
+
+/** Filters that name a field of the row: whoever has another value there does not belong to the list. The hub decides on all others. */
+const plainFilters: Record<string, readonly string[]> = { actor: ['actor'], verb: ['verb'], outcome: ['outcome'], namespace: ['namespace'], state: ['state'], kind: ['kind', 'resource'] };
+
+function mayBelong(params: unknown, row: Row): boolean {
+  return Object.entries((params ?? {}) as Row).every(([param, wanted]) => {
+    const held = (plainFilters[param] ?? []).flatMap((field) => (typeof row[field] === 'string' ? [row[field].toLowerCase()] : []));
+    return typeof wanted !== 'string' || wanted === '' || held.length === 0 || held.includes(wanted.toLowerCase());
+  });
+}
+
+function follows(meta: Record<string, unknown> | undefined, topic: string): boolean {
+  const topics = meta?.['follows'];
+  return Array.isArray(topics) && topics.includes(topic);
 }
 
 function upToDate(data: unknown, epoch: string, seq: number): boolean {

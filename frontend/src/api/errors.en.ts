@@ -16,6 +16,8 @@ export const en = {
     409: { what: 'This conflicts with what is there', fix: 'Reload and try again.' },
     422: { what: 'The hub refused the input' },
     429: { what: 'Too many tries', fix: 'Wait a minute and try again.' },
+    502: { what: 'The hub does not answer', why: 'What stands in front of it got no answer.', fix: 'Check that the hub runs; it is asked again as soon as it is back.' },
+    504: { what: 'The hub does not answer', why: 'What stands in front of it waited too long.', fix: 'Check that the hub runs; it is asked again as soon as it is back.' },
     503: { what: 'The hub cannot do this right now', fix: 'Try again in a moment.' },
   } as Record<number, Wording>,
   byCode: {

@@ -44,3 +44,7 @@ describe('wording of errors', () => {
     expect(explainFailure(zh, 'zh', { code: 'MU-999', cause: 'Something new.', fix: 'Look.' })).toEqual({ code: 'MU-999', what: 'Something new.', why: undefined, fix: 'Look.' });
   });
 });
+
+it('says of a proxy’s answer that the hub gave none', () => {
+  expect(explainError(en, 'en', new ApiError(502, { title: 'Bad Gateway' })).what).toBe('The hub does not answer');
+});

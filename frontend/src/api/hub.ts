@@ -4,7 +4,7 @@ import { useEffect, useSyncExternalStore } from 'react';
 import { cacheSink, fetchOne, fetchPage, Unseen } from '@/api/cache';
 import { ApiError, get, onSessionEnd, type Params, post, setCsrf } from '@/api/client';
 import { Live } from '@/api/live';
-import { useNow } from '@/shared/hooks/useNow';
+import { watchNow } from '@/shared/hooks/useNow';
 import type { Info, Page, SessionInfo } from '@/api/model';
 
 export const sessionKey = ['session'] as const;
@@ -113,11 +113,18 @@ export function useLiveStatus() {
 
 /** Since when (milliseconds since the epoch) the page shows old data; undefined while it is live or was never so. */
 export function useStaleSince(): number | undefined {
-  const status = useLiveStatus();
-  const now = useNow();
+  return useSyncExternalStore(watchStale, staleSince);
+}
+
+function watchStale(watcher: () => void): () => void {
+  const leaves = [live.watch(watcher), watchNow(watcher)];
+  return () => leaves.forEach((leave) => leave());
+}
+
+function staleSince(): number | undefined {
   const heard = live.getHeardAt();
   // A blink of a reconnect is not worth a word.
-  return status !== 'live' && heard > 0 && now - heard > 3_000 ? heard : undefined;
+  return live.getStatus() !== 'live' && heard > 0 && Date.now() - heard > 3_000 ? heard : undefined;
 }
 
 /** Follows a topic while the caller is mounted; the empty topic is none. */
@@ -128,6 +135,11 @@ export function useFollow(topic: string): void {
 /** How many rows the hub announced that the list does not show. */
 export function useUnseen(key: QueryKey): number {
   return useSyncExternalStore(unseen.watch, () => unseen.count(key));
+}
+
+/** Whether rows changed that the list does not show, and that may belong to it by now. */
+export function useMoved(key: QueryKey): boolean {
+  return useSyncExternalStore(unseen.watch, () => unseen.hasMoved(key));
 }
 
 /** Options of an infinite list that live events patch. */

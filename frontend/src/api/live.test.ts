@@ -15,7 +15,7 @@ class FakeSocket {
 
 function setUp() {
   const sockets: FakeSocket[] = [];
-  const sink = { event: vi.fn(), begin: vi.fn(), resync: vi.fn(), ended: vi.fn() } satisfies LiveSink;
+  const sink = { event: vi.fn(), begin: vi.fn(), resync: vi.fn(), ready: vi.fn(), ended: vi.fn() } satisfies LiveSink;
   let tickets = 0;
   const live = new Live({
     ticket: () => Promise.resolve(`ticket-${++tickets}`),
@@ -46,6 +46,7 @@ describe('the live socket', () => {
     await connect();
     expect(newest().sent).toEqual([{ type: 'auth', ticket: 'ticket-1' }, { type: 'subscribe', topic: 'clusters' }]);
     expect(live.getStatus()).toBe('live');
+    expect(sink.ready).toHaveBeenCalledTimes(1);
   });
 
   it('begins a topic without taking the hub’s first resync for a loss', async () => {

@@ -25,6 +25,8 @@ export interface LiveSink {
   begin: (topic: string, epoch: string, seq: number) => void;
   /** Changes were lost: fetch again. */
   resync: (topic: string) => void;
+  /** The link stands, for the first time or again. */
+  ready: () => void;
   /** The hub ended the session that the socket was opened with; `again` goes on if there is another. */
   ended: () => void;
 }
@@ -202,6 +204,7 @@ export class Live {
     if (message.type === 'ready') {
       this.failures = 0;
       this.set('live');
+      this.sink?.ready();
       this.topics.forEach((topic, name) => this.subscribe(name, topic));
       return;
     }

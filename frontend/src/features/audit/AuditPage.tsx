@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { useMemo, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, Page } from '@/api/model';
 import { useLiveList } from '@/api/useLiveList';
@@ -40,7 +40,7 @@ export default function AuditPage() {
 
   const set = (next: Filter, nextPeriod: string) => setSearch({ ...next, ...(nextPeriod ? { period: nextPeriod } : {}) }, { replace: true });
   const columns = useMemo<Column<AuditEntry>[]>(() => [
-    { key: 'verb', label: words.verb, card: 'title', cell: (entry) => <>{entry.verb} <span className="dim">{entry.kind}</span></> },
+    { key: 'verb', label: words.verb, card: 'title', cell: (entry) => <><span title={entry.verb}>{words.verbs[entry.verb] ?? entry.verb}</span> <span className="dim">{entry.kind}</span></> },
     { key: 'object', label: words.object, cell: (entry) => <code className={styles['name']}>{entry.namespace ? `${entry.namespace}/` : ''}{entry.name || '–'}</code> },
     { key: 'actor', label: words.actor, cell: (entry) => <span className={styles['name']}>{entry.actor}</span> },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={tones[entry.outcome]}><span title={entry.outcome === 'unknown' ? words.outcomeHint : undefined}>{words.outcomes[entry.outcome]}</span></StateMark> },
@@ -58,6 +58,7 @@ export default function AuditPage() {
       ),
     },
   ], [words, open, setSearch]);
+  const note = useCallback((entry: AuditEntry) => (entry.id === open ? <EntryDetails entry={entry} /> : null), [open]);
   return (
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
@@ -65,7 +66,7 @@ export default function AuditPage() {
       <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} free="name" onChange={(next) => set(next, period)} />
       <Choice label={words.period} options={Object.entries(words.periods)} chosen={period} onChoose={(next) => set(filter, next)} />
       <Listing
-        list={list} caption={words.title} columns={columns} rowKey={keyOf} note={(entry) => (entry.id === open ? <EntryDetails entry={entry} /> : null)}
+        list={list} caption={words.title} columns={columns} rowKey={keyOf} note={note}
         empty={filtered
           ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => set({}, '')}>{words.clear}</Button>}>{words.noneText}</Empty>
           : <Empty title={words.emptyTitle}>{words.emptyText}</Empty>}

@@ -9,8 +9,15 @@ it('lists what changed, then how much more there was', async () => {
     detail: { client: 'kubectl/v1.36', more: '2 further changes', 'spec.priority': '0 → 7' },
   } as unknown as AuditEntry;
   const place = await render(<EntryDetails entry={entry} />);
-  const text = place.textContent;
-  expect(text).toContain('Clientkubectl/v1.36');
-  expect(text.indexOf('spec.priority')).toBeLessThan(text.indexOf('And2 more fields'));
-  expect(text).not.toContain('further changes');
+  const rows = [...place.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent));
+  expect(rows).toEqual([['spec.priority', '0', '7'], ['2 more fields']]);
+  expect(place.textContent).toContain('Clientkubectl/v1.36');
+  expect(place.textContent).not.toContain('further changes');
+});
+
+it('says of a new field that there was none before, and keeps arrows in values', async () => {
+  const entry = { id: 'e1', at: '2026-11-22T00:00:00Z', actor: 'ada', via: 'rest', kind: 'ConfigMap', name: 'c', verb: 'create', outcome: 'ok', detail: { 'data.a': 'none → x → y', reason: 'as told' } } as unknown as AuditEntry;
+  const place = await render(<EntryDetails entry={entry} />);
+  expect([...place.querySelectorAll('tbody td')].map((cell) => cell.textContent)).toEqual(['none', 'x → y']);
+  expect(place.textContent).toContain('reasonas told');
 });

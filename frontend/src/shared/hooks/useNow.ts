@@ -5,7 +5,8 @@ const watchers = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-function watch(watcher: () => void): () => void {
+/** Calls back every second, by the one timer of the page. */
+export function watchNow(watcher: () => void): () => void {
   watchers.add(watcher);
   timer ??= setInterval(() => {
     now = Date.now();
@@ -22,8 +23,19 @@ function watch(watcher: () => void): () => void {
 
 /** The time in milliseconds, anew every second; one timer for the whole page. `every` coarsens it to spare renders. */
 export function useNow(every = step): number {
-  return useSyncExternalStore(watch, () => {
-    if (watchers.size === 0) now = Date.now();
-    return Math.floor(now / every) * every;
+  return useSyncExternalStore(watchNow, () => Math.floor(current() / every) * every);
+}
+
+/** How long ago something was, in milliseconds: to the second while it is young, coarser later, which spares long lists their renders. */
+export function useAge(at: number): number {
+  return useSyncExternalStore(watchNow, () => {
+    const age = current() - at;
+    const every = age < 120_000 ? step : 60_000;
+    return Math.floor(age / every) * every;
   });
+}
+
+function current(): number {
+  if (watchers.size === 0) now = Date.now();
+  return now;
 }

@@ -1,5 +1,5 @@
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
-import { useNow } from '@/shared/hooks/useNow';
+import { useAge } from '@/shared/hooks/useNow';
 import { absolute, compactAge } from './time';
 import { uiWords } from './words';
 
@@ -7,8 +7,8 @@ import { uiWords } from './words';
 export function Age({ at, ago = false }: { at: string | undefined; ago?: boolean }) {
   const words = useWords(uiWords);
   const { language } = useLanguage();
-  const now = useNow();
+  const milliseconds = useAge(at ? Date.parse(at) : 0);
   if (!at) return <span className="dim">{words.never}</span>;
-  const age = compactAge(words, now - Date.parse(at));
+  const age = compactAge(words, milliseconds);
   return <time dateTime={at} title={absolute(language, at)}>{ago ? words.ago(age) : age}</time>;
 }
