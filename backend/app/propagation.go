@@ -8,6 +8,8 @@ import (
 
 	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/backend/access"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	"muster.dev/muster/backend/estimator"
 	"muster.dev/muster/backend/eviction"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/policy"
@@ -38,7 +40,7 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 		a.policies.EnforceQuotas(manager.GetCache())
 	}
 	var err error
-	if s.scheduler, err = scheduling.SetupWithManager(manager, scheduling.Deps{Gates: a.config.Gates}); err != nil {
+	if s.scheduler, err = a.newScheduler(manager); err != nil {
 		return nil, fmt.Errorf("set up scheduler: %w", err)
 	}
 	s.templates, err = template.SetupWithManager(manager, template.Deps{
@@ -64,10 +66,26 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	return s, nil
 }
 
+// newScheduler adds the scheduler, and the estimators that it asks if it is told to.
+func (a *App) newScheduler(manager ctrl.Manager) (*scheduling.Scheduler, error) {
+	deps := scheduling.Deps{Gates: a.config.Gates}
+	if a.config.Estimator.Enabled {
+		estimators, err := estimator.New(a.config.Estimator, estimator.Deps{Services: manager.GetAPIReader(), Recorder: manager.GetEventRecorder(policyv1alpha1.DefaultSchedulerName)})
+		if err != nil {
+			return nil, err
+		}
+		if err := manager.Add(estimators); err != nil {
+			return nil, fmt.Errorf("add estimators: %w", err)
+		}
+		deps.Estimator = estimators
+	}
+	return scheduling.SetupWithManager(manager, deps)
+}
+
 // workloads is what shows all this.
 func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
 	return workload.NewService(workload.ServiceOptions{
 		Cache: s.manager.GetCache(), Templates: s.templates, Scheduler: s.scheduler, Interpreter: s.interpreter,
-		Clients: clients, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
+		Clients: clients, Audit: a.audit, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
 	})
 }

@@ -62,8 +62,8 @@ func (s *Service) publishDetails(ctx context.Context) {
 }
 
 func (s *Service) publishDetail(ctx context.Context, one due) {
-	seen, known := s.projection.look(one.ref)
-	if !known || !seen.lasts() {
+	seen, err := s.lookUp(one.ref)
+	if err != nil {
 		s.Live.Publish(topicOf(one.ref), live.Event{Op: live.OpDelete, Key: fact.ID(one.ref)})
 		return
 	}

@@ -12,7 +12,7 @@
 //	    published together, a moment later, if they differ from what was published.
 //	  - What a preview says comes from the code that the controllers run:
 //	    template.Choose, template.NewBinding, scheduling.Decide, override.Apply.
-//	  - Nothing here writes. Whoever may view may read it all: the role of a viewer
+//	  - Only author, below, writes. Whoever may view may read it all: the role of a viewer
 //	    may read bindings and Works, which hold what is shown. Values of Secrets
 //	    are shown as their length. A preview, which may mean any object, shows
 //	    only kinds that the actor may list.
@@ -21,5 +21,5 @@
 //
 // Below it: fact holds the sentences, manifest shows objects and hides secrets,
 // draft reads policies that are not saved, preview tells what they would do, pods
-// looks into members.
+// looks into members, author writes templates for people.
 package workload

@@ -10,7 +10,7 @@ import (
 	"muster.dev/muster/backend/workload/preview"
 )
 
-// Handler serves workloads, previews and the effect of policies.
+// Handler serves workloads, what writes them, previews and the effect of policies.
 type Handler struct {
 	service *Service
 }
@@ -26,6 +26,7 @@ func (h *Handler) Routes(r *gin.RouterGroup) {
 	r.GET("/workloads/:group/:version/:kind/:namespace/:name/pods", httpapi.Wrap(h.pods))
 	r.POST("/policies/preview", httpapi.Wrap(h.preview))
 	r.GET("/policies/:resource/:namespace/:name/effect", httpapi.Wrap(h.effect))
+	h.writeRoutes(r)
 }
 
 // WorkloadPage is one page of workloads. Counts are of all workloads that fit

@@ -22,6 +22,16 @@ var native = map[template.Ref]bool{
 	{APIVersion: "batch/v1", Kind: "Job"}: true, {APIVersion: "batch/v1", Kind: "CronJob"}: true,
 }
 
+// plain are the kinds that have a page although no policy holds them, but no row:
+// a viewer may read them, and there may be a great many of them.
+var plain = map[template.Ref]bool{
+	{APIVersion: "v1", Kind: "ConfigMap"}: true, {APIVersion: "v1", Kind: "Service"}: true, {APIVersion: "v1", Kind: "Namespace"}: true,
+}
+
+func isPlain(ref template.Ref) bool {
+	return plain[template.Ref{APIVersion: ref.APIVersion, Kind: ref.Kind}]
+}
+
 func isNative(ref template.Ref) bool {
 	return native[template.Ref{APIVersion: ref.APIVersion, Kind: ref.Kind}]
 }

@@ -169,7 +169,10 @@ func (h *hop) judge() {
 }
 
 func (h *hop) unhealthy() fact.Fact {
+	degraded := meta.FindStatusCondition(h.work.Status.Conditions, workv1alpha1.WorkDegraded)
 	switch {
+	case degraded != nil && degraded.Status == metav1.ConditionTrue: // as of a script that fails
+		return fact.Say(fact.LevelError, fact.CodeHealthDegraded, "cluster", h.Name, "message", degraded.Message).Since(degraded.LastTransitionTime.Time)
 	case h.Health == HealthUnknown:
 		return fact.Say(fact.LevelInfo, fact.CodeHealthUnknown, "cluster", h.Name)
 	case h.counted && h.ready < h.wanted:

@@ -84,7 +84,7 @@ func TestManyAlikeAreCounted(t *testing.T) {
 	}
 	facts = append(facts, fact.Say(fact.LevelInfo, fact.CodeWorkGoing, "cluster", "x"))
 	kept := shorten(facts)
-	if len(kept) != alike+2 || kept[alike].Text != "15 more clusters are in the same way." || kept[alike+1].Code != fact.CodeWorkGoing {
+	if len(kept) != alike+2 || kept[alike].Text != "Further clusters are in the same way: 15." || kept[alike+1].Code != fact.CodeWorkGoing {
 		t.Errorf("%d facts: %+v", len(kept), kept[len(kept)-2:])
 	}
 }

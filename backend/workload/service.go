@@ -22,6 +22,7 @@ import (
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/template"
+	"muster.dev/muster/backend/workload/author"
 	"muster.dev/muster/backend/workload/draft"
 	"muster.dev/muster/backend/workload/fact"
 	"muster.dev/muster/backend/workload/pods"
@@ -73,7 +74,9 @@ type ServiceOptions struct {
 	// Clients gives the hub API as the actor sees it; it is asked for events, and
 	// which kinds the actor may list.
 	Clients func(actor access.Actor) (client.Client, error)
-	Live    Publisher
+	// Audit records what is written.
+	Audit author.Auditor
+	Live  Publisher
 	// Members reaches members as the hub, to look at pods.
 	Members pods.Members
 	// CRDs holds the definitions of the policies' kinds, by which drafts are judged.
@@ -95,6 +98,7 @@ type Service struct {
 	saved      draft.Saved
 	previewer  *preview.Previewer
 	pods       *pods.Reader
+	author     *author.Author
 
 	mu    sync.Mutex
 	ready bool // the first rows are made
@@ -108,7 +112,8 @@ func NewService(options ServiceOptions) *Service {
 	}
 	s := &Service{
 		ServiceOptions: options, projection: newProjection(options.Templates), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
-		pods: pods.NewReader(pods.Options{Members: options.Members, Now: options.Now}),
+		pods:   pods.NewReader(pods.Options{Members: options.Members, Now: options.Now}),
+		author: author.New(author.Options{Clients: options.Clients, Audit: options.Audit}),
 	}
 	s.previewer = preview.New(preview.Options{
 		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Interpreter: options.Interpreter, Saved: s.saved,
@@ -269,14 +274,19 @@ func (s *Service) List(ctx context.Context, query Query) (Listing, error) {
 }
 
 // find looks a workload up. It fails with fault.NotFound.
-func (s *Service) find(key fact.Key) (view, error) {
-	ref := key.Ref()
-	seen, known := s.projection.look(ref)
-	if !known || !seen.lasts() {
-		return view{}, fault.NotFound("there is no workload %s", fact.ID(ref)).
-			WithFix("objects appear here once a policy has taken them; look under all for those that no policy holds")
+func (s *Service) find(key fact.Key) (view, error) { return s.lookUp(key.Ref()) }
+
+func (s *Service) lookUp(ref template.Ref) (view, error) {
+	if seen, known := s.projection.look(ref); known && seen.lasts() {
+		return seen, nil
 	}
-	return seen, nil
+	if isPlain(ref) {
+		if object, there := s.Templates.Get(ref); there {
+			return view{ref: ref, template: object}, nil
+		}
+	}
+	return view{}, fault.NotFound("there is no workload %s", fact.ID(ref)).
+		WithFix("objects appear here once a policy has taken them; look under all for those that no policy holds")
 }
 
 // Preview tells what a policy would do if it were saved now. It changes nothing;

@@ -58,7 +58,7 @@ func TestDetailOfTheRecording(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"ok policy.holds: PropagationPolicy default/nginx-propagation holds it.",
-		"ok schedule.done: It is scheduled to 2 clusters: member1, member2.",
+		"ok schedule.done: It is scheduled to clusters (2): member1, member2.",
 		"ok all.ready: All clusters have it (2); 2 of 2 replicas are ready.",
 	}, lines(got.Facts)); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
@@ -137,6 +137,14 @@ var chain = map[string]struct {
 	}, workload.StatePending, fact.CodeBindingMissing, []string{"warn binding.missing: It has not been bound to clusters yet."}, "binding"},
 	"policy went": {func(w *workloadtest.World) { w.Delete(policyNamed("nginx-propagation")) }, workload.StateOK, "",
 		[]string{"warn policy.gone: PropagationPolicy default/nginx-propagation, which holds it, does not exist any more."}, "policy"},
+	"a script that fails": {func(w *workloadtest.World) {
+		editWork(w, "member1", func(work *workv1alpha1.Work) {
+			work.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnknown
+			meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: "Degraded", Status: "True", Reason: "InterpretHealthFailed", Message: "customization broken, line 2: correct the script"})
+		})
+	}, workload.StateProgressing, fact.CodeHealthDegraded, []string{
+		"error health.degraded: member1: how the object is cannot be told: customization broken, line 2: correct the script",
+	}, "object/member1"},
 	"no cluster fits": {func(w *workloadtest.World) {
 		editBinding(w, func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Clusters = nil
@@ -145,7 +153,7 @@ var chain = map[string]struct {
 		})
 	}, workload.StateUnscheduled, fact.CodeScheduleFailed, []string{
 		"error schedule.failed: No clusters were found (NoClusterFit): 0/2 clusters are available",
-		"info schedule.filtered: ClusterAffinity leaves out 2 clusters: …",
+		"info schedule.filtered: ClusterAffinity leaves out clusters (2): …",
 		"info work.going: member1: the object is being taken away.", "info work.going: member2: the object is being taken away.",
 	}, "binding"},
 	"scheduling suspended": {func(w *workloadtest.World) {
@@ -196,8 +204,8 @@ func TestChain(t *testing.T) {
 			}
 			wrong := slices.DeleteFunc(lines(got.Facts), func(line string) bool { return strings.HasPrefix(line, "ok ") })
 			for i := range wrong {
-				if before, _, found := strings.Cut(wrong[i], " clusters: "); found && strings.Contains(before, "leaves out") {
-					wrong[i] = before + " clusters: …" // the filter's own words
+				if before, _, found := strings.Cut(wrong[i], "): "); found && strings.Contains(before, "leaves out") {
+					wrong[i] = before + "): …" // the filter's own words
 				}
 			}
 			if diff := cmp.Diff(test.facts, wrong); diff != "" {

@@ -54,6 +54,7 @@ const (
 	CodeHealthUnready   Code = "health.unready"    // cluster ready wanted
 	CodeHealthUnhealthy Code = "health.unhealthy"  // cluster
 	CodeHealthUnknown   Code = "health.unknown"    // cluster
+	CodeHealthDegraded  Code = "health.degraded"   // cluster message
 	CodeMore            Code = "more"              // count
 	CodeAllReady        Code = "all.ready"         // clusters ready wanted
 	CodeAllApplied      Code = "all.applied"       // clusters
@@ -99,13 +100,13 @@ var sentences = map[Code]string{
 	CodeTemplateGone:    "The object does not exist on the hub any more.",
 	CodeTemplateGoing:   "The object is being deleted on the hub.",
 	CodeBindingMissing:  "It has not been bound to clusters yet.",
-	CodeScheduled:       "It is scheduled to {count} clusters: {clusters}.",
+	CodeScheduled:       "It is scheduled to clusters ({count}): {clusters}.",
 	CodeSchedulePending: "The scheduler has not looked at it yet.",
 	CodeSchedulePaused:  "Scheduling is suspended.",
 	CodeScheduleFailed:  "No clusters were found ({reason}): {message}",
 	CodeScheduleStale:   "It stays where it was, because scheduling it anew failed ({reason}): {message}",
 	CodeScheduleNowhere: "It is scheduled to no cluster.",
-	CodeFiltered:        "{filter} leaves out {count} clusters: {reason}.",
+	CodeFiltered:        "{filter} leaves out clusters ({count}): {reason}.",
 	CodeEvicting:        "It is moving away from {cluster} ({reason}).",
 	CodeWorkMissing:     "{cluster}: the Work has not been made yet.",
 	CodeWorkPending:     "{cluster}: the object has not been applied yet.",
@@ -118,7 +119,8 @@ var sentences = map[Code]string{
 	CodeHealthUnready:   "{cluster}: {ready} of {wanted} replicas are ready.",
 	CodeHealthUnhealthy: "{cluster}: the object is not healthy yet.",
 	CodeHealthUnknown:   "{cluster} has not reported how the object is.",
-	CodeMore:            "{count} more clusters are in the same way.",
+	CodeHealthDegraded:  "{cluster}: how the object is cannot be told: {message}",
+	CodeMore:            "Further clusters are in the same way: {count}.",
 	CodeAllReady:        "All clusters have it ({clusters}); {ready} of {wanted} replicas are ready.",
 	CodeAllApplied:      "All clusters have it ({clusters}).",
 

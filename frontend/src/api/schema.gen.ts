@@ -850,7 +850,11 @@ export interface paths {
         /** Workloads, filtered, sorted and paged by the hub */
         get: operations["listWorkloads"];
         put?: never;
-        post?: never;
+        /**
+         * Make an object on the hub, for policies to carry, under the user's own rights; for operators
+         * @description 409 with the code exists: the name is taken. 422 with the code invalid-object: fields say what is wrong where.
+         */
+        post: operations["createWorkload"];
         delete?: never;
         options?: never;
         head?: never;
@@ -866,9 +870,14 @@ export interface paths {
         };
         /** One workload in detail: why it is as it is, and its way from policy to pods */
         get: operations["getWorkload"];
-        put?: never;
+        /**
+         * Change an object of the hub: what differs between the text and the one that it began with; for operators
+         * @description 409 with the code stale: somebody changed the same fields meanwhile, which are named; force overwrites them. 422 with the code invalid-object: fields say what is wrong where.
+         */
+        put: operations["changeWorkload"];
         post?: never;
-        delete?: never;
+        /** Delete an object of the hub, and with it what a policy carried to clusters unless the policy keeps it; for operators */
+        delete: operations["deleteWorkload"];
         options?: never;
         head?: never;
         patch?: never;
@@ -995,6 +1004,31 @@ export interface components {
             verb: string;
             /** @enum {string} */
             via: "rest" | "hub-api" | "cli";
+        };
+        "author.Changed": {
+            /** @description Base is the text that the change began with. */
+            base: string;
+            /** @description Force takes this change where somebody else changed the same field meanwhile. */
+            force?: boolean;
+            /** @description YAML is the object as it is to be. */
+            yaml: string;
+        };
+        "author.Made": {
+            /** @description YAML is one object. */
+            yaml: string;
+        };
+        "author.Written": {
+            apiVersion: string;
+            kind: string;
+            /** @description Listed says whether it has a page of its own although no policy holds it yet. */
+            listed: boolean;
+            name: string;
+            namespace?: string;
+            /**
+             * @description YAML is the object as it is stored, without what servers add and without
+             *     the values of Secrets.
+             */
+            yaml: string;
         };
         "cluster.Advice": {
             cause: string;
@@ -2576,6 +2610,10 @@ export interface components {
             replicas?: number;
             /** @enum {unknown} */
             state: "ok" | "progressing" | "failed" | "pending" | "suspended";
+        };
+        "workload.Removal": {
+            /** @description Confirm repeats the object's name. */
+            confirm: string;
         };
         "workload.Replicas": {
             ready: number;
@@ -4888,6 +4926,42 @@ export interface operations {
             };
         };
     };
+    createWorkload: {
+        parameters: {
+            query?: {
+                /** @description judge it, make nothing */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description the object */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["author.Made"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["author.Written"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
     getWorkload: {
         parameters: {
             query?: never;
@@ -4916,6 +4990,95 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["workload.Detail"];
                 };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    changeWorkload: {
+        parameters: {
+            query?: {
+                /** @description judge it, write nothing */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description API group; core for the one without a name */
+                group: string;
+                /** @description kind */
+                kind: string;
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description API version */
+                version: string;
+            };
+            cookie?: never;
+        };
+        /** @description the object */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["author.Changed"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["author.Written"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["httpapi.Problem"];
+                };
+            };
+        };
+    };
+    deleteWorkload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description API group; core for the one without a name */
+                group: string;
+                /** @description kind */
+                kind: string;
+                /** @description name */
+                name: string;
+                /** @description namespace; - for none */
+                namespace: string;
+                /** @description API version */
+                version: string;
+            };
+            cookie?: never;
+        };
+        /** @description the confirmation */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["workload.Removal"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: {
                 headers: {

@@ -9,6 +9,19 @@ function policyKey({ resource, namespace, name }: PolicyAt): string {
   return [resource, namespace || '-', name].map(encodeURIComponent).join('/');
 }
 
+/** What names an object of the hub. */
+export interface ObjectAt {
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+function objectKey({ apiVersion, kind, namespace, name }: ObjectAt): string {
+  const [version = '', group = 'core'] = apiVersion.split('/').reverse();
+  return [group, version, kind, namespace || '-', name].map(encodeURIComponent).join('/');
+}
+
 /** Every address inside the dashboard. */
 export const paths = {
   clusters: () => '/clusters',
@@ -23,15 +36,16 @@ export const paths = {
   introduceCluster: () => '/add-cluster/ocm',
   introduced: (cluster: string) => `/add-cluster/ocm/${encodeURIComponent(cluster)}`,
   workloads: () => '/workloads',
-  workload: ({ apiVersion, kind, namespace, name }: { apiVersion: string; kind: string; namespace?: string; name: string }) => {
-    const [version = '', group = 'core'] = apiVersion.split('/').reverse();
-    return `/workloads/${[group, version, kind, namespace || '-', name].map(encodeURIComponent).join('/')}`;
-  },
+  workload: (at: ObjectAt) => `/workloads/${objectKey(at)}`,
+  newWorkload: () => '/workloads/new',
+  editWorkload: (at: ObjectAt) => `/workloads/${objectKey(at)}/edit`,
   policies: () => '/policies',
   policy: (at: PolicyAt) => `/policies/${policyKey(at)}`,
   editPolicy: (at: PolicyAt) => `/policies/${policyKey(at)}/edit`,
   policyGallery: () => '/policies/new',
   newPolicy: (resource: string) => `/policies/new/${encodeURIComponent(resource)}`,
+  /** The editor with a policy that means this one object. */
+  newPolicyFor: ({ apiVersion, kind, namespace = '', name }: ObjectAt) => `/policies/new/${namespace ? 'propagationpolicies' : 'clusterpropagationpolicies'}?${new URLSearchParams({ apiVersion, kind, namespace, name })}`,
   waiting: () => '/waiting',
   joining: () => '/waiting/joining',
   approvalRules: () => '/waiting/rules',
@@ -57,7 +71,9 @@ export const patterns = {
   introduceCluster: '/add-cluster/ocm',
   introduced: '/add-cluster/ocm/:cluster',
   workloads: '/workloads',
+  newWorkload: '/workloads/new',
   workload: '/workloads/:group/:version/:kind/:namespace/:name',
+  editWorkload: '/workloads/:group/:version/:kind/:namespace/:name/edit',
   policies: '/policies',
   policyGallery: '/policies/new',
   newPolicy: '/policies/new/:resource',

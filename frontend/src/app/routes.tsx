@@ -19,6 +19,8 @@ const PlacementListPage = lazy(() => import('@/features/placement/PlacementListP
 const PlacementPage = lazy(() => import('@/features/placement/PlacementPage'));
 const OperatorPage = lazy(() => import('@/features/operator/OperatorPage'));
 const WorkloadListPage = lazy(() => import('@/features/workload/WorkloadListPage'));
+const NewWorkloadPage = lazy(() => import('@/features/workload/author/NewWorkloadPage'));
+const EditWorkloadPage = lazy(() => import('@/features/workload/author/EditWorkloadPage'));
 const WorkloadPage = lazy(() => import('@/features/workload/WorkloadPage'));
 const PolicyListPage = lazy(() => import('@/features/policy/PolicyListPage'));
 const PolicyPage = lazy(() => import('@/features/policy/PolicyPage'));
@@ -63,6 +65,8 @@ export function Routes() {
         <Route path={patterns.operators} component={OperatorPage} />
         <Route path={patterns.addCluster}>{home === paths.clusters() ? <AddClusterPage /> : <Redirect to={paths.introduceCluster()} replace />}</Route>
         <Route path={patterns.workloads} component={WorkloadListPage} />
+        <Route path={patterns.newWorkload} component={NewWorkloadPage} />
+        <Route<WorkloadAddress> path={patterns.editWorkload}>{(at) => <EditWorkloadPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route<WorkloadAddress> path={patterns.workload}>{(at) => <WorkloadPage key={Object.values(at).join('/')} {...at} />}</Route>
         <Route path={patterns.policies} component={PolicyListPage} />
         <Route path={patterns.policyGallery} component={GalleryPage} />

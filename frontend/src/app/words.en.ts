@@ -11,6 +11,7 @@ export const en = {
   workloads: 'Workloads',
   policies: 'Policies',
   newPolicy: 'New policy',
+  newWorkload: 'New workload',
   waiting: 'Waiting',
   waitingViews: 'Views of what waits',
   room: 'Waiting room',

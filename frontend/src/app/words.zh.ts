@@ -13,6 +13,7 @@ export const zh: AppWords = {
   workloads: '工作负载',
   policies: '策略',
   newPolicy: '新建策略',
+  newWorkload: '新建工作负载',
   waiting: '等待',
   waitingViews: '等待内容的视图',
   room: '等候室',

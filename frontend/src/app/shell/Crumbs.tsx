@@ -41,6 +41,7 @@ function objectOf(words: AppWords, first: string, second: string | undefined, de
   if (first === 'waiting' && second === 'rules') return words.rules;
   if (first === 'add-cluster' || (first === 'waiting' && second)) return words.addCluster;
   if (first === 'policies' && second === 'new') return words.newPolicy;
+  if (first === 'workloads' && second === 'new') return words.newWorkload;
   const name = first === 'policies' ? deeper[1] : first === 'placements' ? deeper[0] : first === 'workloads' ? deeper[3] : second;
   return name && decodeURIComponent(name);
 }

@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { reasonOf, schedulingWords } from '@/api/scheduling';
 import { paths } from '@/app/paths';
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
 import { count } from '@/shared/ui/time';
@@ -12,6 +13,7 @@ const shown = 20;
 /** The clusters that are left out, by the filter that left each out; a few are named at once, many on request. */
 export function Excluded({ excluded }: { excluded: readonly ExcludedCluster[] }) {
   const words = useWords(editorWords).preview;
+  const known = useWords(schedulingWords);
   const { language } = useLanguage();
   if (excluded.length === 0) return null;
   const groups = [...new Set(excluded.map(({ filter, reason }) => `${filter} ${reason}`))].map((key) => excluded.filter(({ filter, reason }) => `${filter} ${reason}` === key));
@@ -23,8 +25,8 @@ export function Excluded({ excluded }: { excluded: readonly ExcludedCluster[] })
           const { filter = '', reason = '' } = clusters[0] ?? {};
           return (
             <div key={filter + reason}>
-              <dt title={filter}>{words.filters[filter] ?? filter}</dt>
-              <dd className="dim small">{words.reasons[reason] ?? reason}</dd>
+              <dt title={filter}>{known.filters[filter] ?? filter}</dt>
+              <dd className="dim small">{reasonOf(known, reason)}</dd>
               <dd className={styles['names']}>
                 {clusters.slice(0, shown).map((cluster) => <Link key={cluster.name} href={paths.cluster(cluster.name)}>{cluster.name}</Link>)}
                 {clusters.length > shown && <span className="dim">{words.andMore(clusters.length - shown)}</span>}

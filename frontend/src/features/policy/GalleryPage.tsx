@@ -14,6 +14,7 @@ import { type Entry, entries, entryOf, fleetOf } from './gallery/entries';
 import { type Family, kindOf, kinds } from './kinds';
 import { PreviewPane } from './PreviewPane';
 import { fleet, preview as previewOf } from './queries';
+import { usePreviewTopics } from './usePreviewTopics';
 import { policyWords } from './words';
 import { YamlView } from './YamlView';
 
@@ -72,6 +73,7 @@ function EntryView({ entry }: { entry: Entry }) {
   const yaml = entry.yaml(fleetOf(clusters.data ?? []));
   const answer = useQuery(previewOf(yaml, !clusters.isPending));
   const family = kindOf(entry.resource)?.family;
+  usePreviewTopics();
   return (
     <section className={styles['view']} aria-label={words.entries[entry.key].title}>
       <div className={styles['head']}>

@@ -4,7 +4,7 @@ import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useSession } from '@/api/session';
-import { type PolicyAt, paths } from '@/app/paths';
+import { type ObjectAt, type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
@@ -12,7 +12,7 @@ import { Placeholder } from '@/shared/ui/Placeholder';
 import { PolicyEditor } from './editor/PolicyEditor';
 import { baseOf, openSession } from './editor/session';
 import { editorWords } from './editor/words';
-import { blank, entryOf, fleetOf } from './gallery/entries';
+import { blank, carrying, entryOf, fleetOf } from './gallery/entries';
 import { type KindFacts, kindOf, policyPath } from './kinds';
 import { fleet, policyDetail } from './queries';
 import { policyWords } from './words';
@@ -36,11 +36,19 @@ export default function PolicyEditorPage({ resource, namespace, name }: PolicyEd
 function NewPolicy({ facts }: { facts: KindFacts }) {
   const [search] = useSearchParams();
   const start = entryOf(search.get('start'));
+  const meant = objectIn(search);
   const { data, error } = useQuery(fleet);
   // The examples name clusters of the fleet; without an answer they name some of their own.
   if (start && !data && !error) return <Placeholder rows={8} />;
-  const yaml = start?.resource === facts.resource ? start.yaml(fleetOf(data ?? [])) : blank(facts.resource);
-  return <Opened key={search.get('start') ?? ''} facts={facts} sessionKey={`new/${facts.resource}/${search.get('start') ?? ''}`} base={{ yaml, resourceVersion: undefined }} />;
+  const yaml = start?.resource === facts.resource ? start.yaml(fleetOf(data ?? [])) : meant ? carrying(facts.resource, meant) : blank(facts.resource);
+  const key = search.toString();
+  return <Opened key={key} facts={facts} sessionKey={`new/${facts.resource}/${key}`} base={{ yaml, resourceVersion: undefined }} />;
+}
+
+/** The object that the new policy is to mean, when the address names one. */
+function objectIn(search: URLSearchParams): ObjectAt | undefined {
+  const [apiVersion, kind, name] = [search.get('apiVersion'), search.get('kind'), search.get('name')];
+  return apiVersion && kind && name ? { apiVersion, kind, name, namespace: search.get('namespace') ?? '' } : undefined;
 }
 
 function SavedPolicy({ facts, at }: { facts: KindFacts; at: PolicyAt }) {

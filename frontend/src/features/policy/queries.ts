@@ -5,7 +5,7 @@ import { live, liveList, queryClient } from '@/api/hub';
 import type { ClusterPage } from '@/api/model';
 import type { PolicyAt } from '@/app/paths';
 import type { Filter } from '@/shared/ui/FilterBar';
-import { completed, type Schema } from './document/schema';
+import { completed, type Schema } from '@/shared/yaml/schema';
 import { policyPath } from './kinds';
 import type { PolicyDetail, PolicyEffect, PolicyPage, PolicyRow, PolicyWrite, Preview, TemplateRef } from './types';
 
@@ -69,7 +69,10 @@ export const fleet = queryOptions({
   queryFn: async ({ signal }) => (await get<ClusterPage>('/clusters', { limit: 500 }, signal)).items,
 });
 
-/** What a policy would do, saved or not. The fleet moves: the answer is asked for again while it is looked at. */
+/** What an answer of the scheduler depends on; whoever shows one follows these topics. */
+export const previewTopics = ['clusters', 'policies', 'workloads'] as const;
+
+/** What a policy would do, saved or not. The fleet moves: the answer is asked for again when the hub tells of that, or is back. */
 export function preview(yaml: string, enabled: boolean, templates?: TemplateRef[]) {
   return queryOptions({
     queryKey: ['policy-preview', yaml, templates],
@@ -79,7 +82,7 @@ export function preview(yaml: string, enabled: boolean, templates?: TemplateRef[
     staleTime: 0,
     gcTime: 30_000,
     retry: false,
-    refetchInterval: 15_000,
+    meta: { follows: previewTopics },
   });
 }
 

@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { leftOut, schedulingWords } from '@/api/scheduling';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { StateMark } from '@/shared/ui/StateMark';
@@ -12,12 +13,13 @@ import { workloadWords } from './words';
 /** Why something stands as it does, link by link from the policy to the clusters. */
 export function FactChain({ facts }: { facts: Fact[] }) {
   const words = useWords(workloadWords);
+  const known = useWords(schedulingWords);
   if (facts.length === 0) return <p className="dim">{words.noFacts}</p>;
   return (
     <ol className={styles['chain']}>
       {facts.map((fact, index) => {
         const href = hrefOf(fact.link);
-        const text = sentence(words, fact);
+        const text = sentence(words, leftOut(known, fact));
         const [before, name, after] = cutAt(text, href ? namesIn(fact) : []);
         return (
           // Facts have no name of their own, and their order is what they say.

@@ -48,10 +48,12 @@ export default function WorkloadListPage() {
     }, { replace: true });
   }, [setSearch]);
 
+  const note = useCallback((row: WorkloadRow) => (row.state === 'ok' ? null : <ReasonLine row={row} words={words} />), [words]);
+
   return (
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
-      <PageHead title={words.title} />
+      <PageHead title={words.title} actions={something && <NewButton />} />
       {something && (
         <>
           <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
@@ -60,7 +62,7 @@ export default function WorkloadListPage() {
         </>
       )}
       <Listing
-        list={list} caption={words.title} columns={columns} rowKey={idOf} note={(row) => (row.state === 'ok' ? null : <ReasonLine row={row} words={words} />)} sort={sort} onSort={(next) => set('sort', next)}
+        list={list} caption={words.title} columns={columns} rowKey={idOf} note={note} sort={sort} onSort={(next) => set('sort', next)}
         empty={filtered
           ? <Empty title={words.noneTitle} action={<Button variant="default" onClick={() => setFilter({})}>{words.clear}</Button>}>{words.noneText}</Empty>
           : <Empty title={words.emptyTitle} action={<EmptyActions all={all} onAll={() => set('scope', 'all')} />}>{words.emptyText}</Empty>}
@@ -69,16 +71,23 @@ export default function WorkloadListPage() {
   );
 }
 
-/** The ways out of an empty list: a policy, or a look at what no policy holds. */
-function EmptyActions({ all, onAll }: { all: boolean; onAll: () => void }) {
+function NewButton() {
   const words = useWords(workloadWords);
   const may = useMay('operator');
   const plus = <IconPlus size={16} aria-hidden="true" />;
+  return may
+    ? <Button component={Link} href={paths.newWorkload()} leftSection={plus}>{words.makeWorkload}</Button>
+    : <Button disabled leftSection={plus} title={words.needRole}>{words.makeWorkload}</Button>;
+}
+
+/** The ways out of an empty list: a workload, a policy, or a look at what no policy holds. */
+function EmptyActions({ all, onAll }: { all: boolean; onAll: () => void }) {
+  const words = useWords(workloadWords);
+  const may = useMay('operator');
   return (
     <>
-      {may
-        ? <Button component={Link} href={paths.policyGallery()} leftSection={plus}>{words.makePolicy}</Button>
-        : <Button disabled leftSection={plus} title={words.needRole}>{words.makePolicy}</Button>}
+      <NewButton />
+      {may && <Button variant="default" component={Link} href={paths.policyGallery()}>{words.makePolicy}</Button>}
       {!all && <Button variant="subtle" onClick={onAll}>{words.showUnmanaged}</Button>}
     </>
   );

@@ -1,9 +1,11 @@
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
+import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
@@ -15,6 +17,7 @@ import { EventsTab } from './EventsTab';
 import { OverviewTab } from './OverviewTab';
 import { topicOf, workloadDetail, type WorkloadKey } from './queries';
 import { TopologyTab } from './TopologyTab';
+import type { WorkloadDetail } from './types';
 import { WorkloadHead } from './WorkloadHead';
 import { workloadWords } from './words';
 import { YamlTab } from './YamlTab';
@@ -58,7 +61,8 @@ export default function WorkloadPage({ group, version, kind, namespace, name }: 
   return (
     <div className="page">
       <title>{`${name} · Muster`}</title>
-      <WorkloadHead detail={detail} />
+      <WorkloadHead workload={key} detail={detail} />
+      {detail.row.state === 'unmanaged' && <NoPolicy detail={detail} />}
       <TabBar label={words.sections} panel="workload-tab" chosen={tab} tabs={tabs.map((one) => ({ key: one, label: words.tabs[one] }))} onChoose={(one) => set({ tab: one === 'overview' ? undefined : one })} />
       <div role="tabpanel" id="workload-tab" aria-labelledby={`workload-tab-${tab}`}>
         {tab === 'overview' && <OverviewTab workload={key} detail={detail} />}
@@ -68,5 +72,16 @@ export default function WorkloadPage({ group, version, kind, namespace, name }: 
         {tab === 'events' && <EventsTab detail={detail} />}
       </div>
     </div>
+  );
+}
+
+/** What to do next with an object that no policy carries. */
+function NoPolicy({ detail: { row } }: { detail: WorkloadDetail }) {
+  const words = useWords(workloadWords);
+  const may = useMay('operator');
+  return (
+    <Notice tone="info" title={words.nowhereTitle} action={may && <Button component={Link} href={paths.newPolicyFor(row)}>{words.makePolicy}</Button>}>
+      <p>{words.nowhereText}</p>
+    </Notice>
   );
 }

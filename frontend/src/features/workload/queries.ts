@@ -17,7 +17,8 @@ export interface WorkloadKey {
 export const filterFields = ['namespace', 'kind', 'policy', 'cluster', 'state'] as const;
 
 const parts = ({ group, version, kind, namespace, name }: WorkloadKey) => [group, version, kind, namespace, name];
-const path = (key: WorkloadKey) => `/workloads/${parts(key).map(encodeURIComponent).join('/')}`;
+/** The path of a workload in the API. */
+export const path = (key: WorkloadKey) => `/workloads/${parts(key).map(encodeURIComponent).join('/')}`;
 
 /** The id that the hub gives a workload. */
 export const idOf = (key: WorkloadKey) => parts(key).join('/');

@@ -25,6 +25,10 @@ export type Topology = Schemas['workload.Topology'];
 export type TopologyNode = Schemas['workload.Node'];
 export type NodeKind = Schemas['workload.NodeKind'];
 export type NodeState = Schemas['workload.NodeState'];
+/** An object after it was written. */
+export type WorkloadWritten = Schemas['author.Written'];
+/** An object as it is to be, and the text that it began with. */
+export type WorkloadChange = Schemas['author.Changed'];
 /** What a look into a member showed of a workload's pods. */
 export type PodsAnswer = Schemas['pods.Answer'];
 export type Pod = Schemas['pods.Pod'];

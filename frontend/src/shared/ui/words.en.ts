@@ -28,6 +28,14 @@ export const en = {
   percentUsed: (percent: number) => `${percent} %`,
   required: 'required',
   optional: 'optional',
+  problems: (n: number) => (n === 1 ? '1 problem' : `${n} problems`),
+  noProblems: 'No problems',
+  problemList: 'Problems',
+  line: (n: number) => `line ${n}`,
+  discard: 'Discard',
+  discardTitle: 'Discard your changes?',
+  discardText: 'What you changed since it was saved last is lost.',
+  keepEditing: 'Keep editing',
 };
 
 export type UIWords = typeof en;

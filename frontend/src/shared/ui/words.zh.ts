@@ -30,4 +30,12 @@ export const zh: UIWords = {
   percentUsed: (percent) => `${percent} %`,
   required: '必填',
   optional: '可选',
+  problems: (n) => `${n} 个问题`,
+  noProblems: '没有问题',
+  problemList: '问题',
+  line: (n) => `第 ${n} 行`,
+  discard: '放弃',
+  discardTitle: '放弃改动？',
+  discardText: '上次保存之后的改动将会丢失。',
+  keepEditing: '继续编辑',
 };

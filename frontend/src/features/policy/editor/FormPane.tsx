@@ -3,7 +3,7 @@ import { FormProvider } from '../form/context';
 import styles from '../form/Form.module.css';
 import { OverrideForm } from '../form/OverrideForm';
 import { PropagationForm } from '../form/PropagationForm';
-import type { Draft } from './draft';
+import type { Draft } from '@/shared/yaml/draft';
 import type { Editing } from './useEditing';
 
 /** The form of the draft's kind. */

@@ -1,30 +1,32 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
-import { useFollow } from '@/api/hub';
 import { type PolicyAt, paths } from '@/app/paths';
+import { useUnsaved } from '@/shared/hooks/useUnsaved';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
+import { ProblemList } from '@/shared/ui/ProblemList';
 import { TabBar } from '@/shared/ui/TabBar';
-import { lineOf } from '../document/parse';
-import { formatPath, type Path } from '../document/path';
+import { YamlPane } from '@/shared/ui/YamlPane';
+import { historyKeys } from '@/shared/yaml/keys';
+import { lineOf } from '@/shared/yaml/parse';
+import { formatPath, type Path } from '@/shared/yaml/path';
 import type { KindFacts } from '../kinds';
 import { PreviewPane } from '../PreviewPane';
 import { policyDetail, readPolicy, savePolicy } from '../queries';
 import type { PolicyDetail } from '../types';
+import { usePreviewTopics } from '../usePreviewTopics';
 import { FormPane } from './FormPane';
 import { EditorHead } from './EditorHead';
 import { MergeView } from './MergeView';
 import { Notices } from './Notices';
 import styles from './PolicyEditor.module.css';
-import { ProblemList } from './ProblemList';
 import { SaveBar } from './SaveBar';
 import { type Base, baseOf, closeSession, type EditSession, rebase } from './session';
 import { useEditing } from './useEditing';
 import { editorWords } from './words';
-import { YamlPane } from './YamlPane';
 
 const panes = ['form', 'yaml', 'preview'] as const;
 type Pane = typeof panes[number];
@@ -38,14 +40,14 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
   const [force, setForce] = useState(false);
   const [pane, setPane] = useState<Pane>('form');
   const [theirs, setTheirs] = useState<PolicyDetail>();
-  useFollow('policies');
+  usePreviewTopics();
   const editing = useEditing({ session, base, opened, saved, force });
   const { draft } = session;
   const at = saved ?? editing.identity;
   const row = useQuery({ ...policyDetail(at, false), enabled: saved !== undefined });
   const save = useMutation(savePolicy(at));
   const form = useRef<HTMLDivElement>(null);
-  useGuard(editing.dirty);
+  useUnsaved(editing.dirty);
 
   const setBase = (next: Base) => {
     rebase(session, next);
@@ -113,27 +115,6 @@ export function PolicyEditor({ session, opened, saved }: { session: EditSession;
       <SaveBar editing={editing} saved={saved !== undefined} blocked={stale || (refused?.code === 'owned' && !force)} saving={save.isPending} onSave={write} onDiscard={() => leave(saved ? paths.policy(saved) : paths.policies())} />
     </div>
   );
-}
-
-/** Asks before the browser throws the draft away; links inside of the dashboard keep it. */
-function useGuard(dirty: boolean): void {
-  useEffect(() => {
-    if (!dirty) return;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, [dirty]);
-}
-
-/** Undo in a field undoes the document, not the field alone. */
-function historyKeys(event: React.KeyboardEvent, draft: EditSession['draft']): void {
-  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
-  const key = event.key.toLowerCase();
-  const back = key === 'z' && !event.shiftKey;
-  if (!back && !(key === 'y' || (key === 'z' && event.shiftKey))) return;
-  event.preventDefault();
-  if (back) draft.undo();
-  else draft.redo();
 }
 
 /** Lights the field that holds the path, or the nearest that holds its parent, and brings it into sight. */

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
-import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
+import { DiscardDialog } from '@/shared/ui/DiscardDialog';
 import { gainsOf } from '../gains';
 import styles from './PolicyEditor.module.css';
 import type { Editing } from './useEditing';
@@ -31,17 +31,7 @@ export function SaveBar({ editing, saved, blocked, saving, onSave, onDiscard }: 
       <Button disabled={!ready} loading={saving} title={may ? undefined : words.needRole} onClick={onSave}>
         <span aria-live="polite">{saveLabel(words, editing, saved)}</span>
       </Button>
-      {asking && (
-        <Dialog title={words.discardTitle} onClose={() => setAsking(false)}>
-          <div className={styles['code']}>
-            <p>{words.discardText}</p>
-            <DialogButtons>
-              <Button variant="default" data-autofocus onClick={() => setAsking(false)}>{words.keep}</Button>
-              <Button color="red" onClick={onDiscard}>{words.discard}</Button>
-            </DialogButtons>
-          </div>
-        </Dialog>
-      )}
+      {asking && <DiscardDialog onKeep={() => setAsking(false)} onDiscard={onDiscard} />}
     </div>
   );
 }

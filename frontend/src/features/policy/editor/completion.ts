@@ -1,10 +1,10 @@
 /** Completion and hover from the API's own schema, with the fleet's names where clusters are named. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import type { EditorView, Tooltip } from '@codemirror/view';
-import { itemPlace, placeAt } from '../document/cursor';
-import { locate, parse, pathAt } from '../document/parse';
-import { formatPath, type Path } from '../document/path';
-import { beginningOf, type Schema, schemaAt } from '../document/schema';
+import { itemPlace, placeAt } from '@/shared/yaml/cursor';
+import { locate, parse, pathAt } from '@/shared/yaml/parse';
+import { formatPath, type Path } from '@/shared/yaml/path';
+import { beginningOf, type Schema, schemaAt } from '@/shared/yaml/schema';
 
 /** What the editor knows besides the text. It learns as answers come. */
 export class Knowledge {

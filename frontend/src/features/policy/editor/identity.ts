@@ -1,6 +1,6 @@
 /** Which policy a document is. */
 import type { PolicyAt } from '@/app/paths';
-import { valueAt } from '../document/value';
+import { valueAt } from '@/shared/yaml/value';
 import { type KindFacts, kinds } from '../kinds';
 
 export interface Identity extends PolicyAt {

@@ -5,7 +5,7 @@
 import { knownKinds } from '../form/known';
 import type { PolicyDetail } from '../types';
 import { Knowledge } from './completion';
-import { Draft } from './draft';
+import { Draft } from '@/shared/yaml/draft';
 import { extensions } from './extensions';
 
 /** What the draft began with: the saved policy, or nothing for a new one. */

@@ -7,11 +7,12 @@ import { ApiError } from '@/api/client';
 import { useMay } from '@/api/session';
 import type { PolicyAt } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { diagnosticsOf, type EditorProblem, hubProblems, problemAt, syntaxProblems } from '@/shared/yaml/problems';
 import type { KindFacts } from '../kinds';
 import { dryRun, fleet, policyExists, policySchema, preview as previewOf } from '../queries';
 import type { FieldProblem } from '../types';
 import { identityOf, sameIdentity } from './identity';
-import { diagnosticsOf, type EditorProblem, hubProblems, ownProblem, schemaProblems, syntaxProblems } from './problems';
+import { schemaProblems } from './problems';
 import type { Base, EditSession } from './session';
 import { editorWords } from './words';
 
@@ -48,10 +49,10 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
   const own = useMemo(() => {
     const list = [...syntaxProblems(parsed), ...schemaProblems(parsed, schema, words)];
     if (parsed.faults.length > 0) return list;
-    if (!identity.known) return [...list, ownProblem(parsed, ['kind'], words.faults.wrongKind)];
-    if (!identity.name && !list.some((problem) => problem.path.join('.') === 'metadata')) list.push(ownProblem(parsed, ['metadata', 'name'], words.faults.noName));
-    if (saved && !sameIdentity(identity, saved)) list.push(ownProblem(parsed, ['metadata', 'name'], words.faults.renamed));
-    if (exists) list.push(ownProblem(parsed, ['metadata', 'name'], words.faults.exists));
+    if (!identity.known) return [...list, problemAt(parsed, ['kind'], words.faults.wrongKind)];
+    if (!identity.name && !list.some((problem) => problem.path.join('.') === 'metadata')) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.noName));
+    if (saved && !sameIdentity(identity, saved)) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.renamed));
+    if (exists) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.exists));
     return list;
   }, [parsed, schema, words, identity, saved, exists]);
 

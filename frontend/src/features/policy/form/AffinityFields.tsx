@@ -1,6 +1,6 @@
 import { useWords } from '@/shared/hooks/useWords';
-import type { Path } from '../document/path';
-import { valueAt } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { valueAt } from '@/shared/yaml/value';
 import { AddButton, Item, Line } from './Block';
 import { useForm, useList } from './context';
 import { PairsField, SelectField, TagsField } from './fields';

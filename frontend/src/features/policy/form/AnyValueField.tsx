@@ -1,8 +1,8 @@
 import { TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
-import type { Path } from '../document/path';
-import { equal } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { equal } from '@/shared/yaml/value';
 import { read, write } from './anyValue';
 import { useField, useForm } from './context';
 import { At } from './fields';

@@ -2,7 +2,7 @@ import { ActionIcon, Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import IconX from '@tabler/icons-react/dist/esm/icons/IconX.mjs';
 import { type ReactNode, useId } from 'react';
-import { type Path, samePath } from '../document/path';
+import { type Path, samePath } from '@/shared/yaml/path';
 import styles from './Block.module.css';
 import { useForm } from './context';
 import { At } from './fields';

@@ -1,7 +1,7 @@
 import { useWords } from '@/shared/hooks/useWords';
 import { Choice } from '@/shared/ui/Choice';
-import type { Path } from '../document/path';
-import { isObject, valueAt } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { isObject, valueAt } from '@/shared/yaml/value';
 import { AffinityFields } from './AffinityFields';
 import { AddButton, Block, Item } from './Block';
 import styles from './Form.module.css';

@@ -1,7 +1,7 @@
 import { NativeSelect } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
-import type { Path } from '../document/path';
-import { isObject, valueAt } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { isObject, valueAt } from '@/shared/yaml/value';
 import { Block, Line } from './Block';
 import { useForm } from './context';
 import { At, CheckField, NumberField, SelectField, TagsField } from './fields';

@@ -1,6 +1,6 @@
 import { useWords } from '@/shared/hooks/useWords';
-import { formatPath, type Path } from '../document/path';
-import { isObject, valueAt } from '../document/value';
+import { formatPath, type Path } from '@/shared/yaml/path';
+import { isObject, valueAt } from '@/shared/yaml/value';
 import { useForm } from './context';
 import styles from './Form.module.css';
 import { formWords } from './words';

@@ -1,7 +1,7 @@
 import { NativeSelect } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
-import type { Path } from '../document/path';
-import { valueAt } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { valueAt } from '@/shared/yaml/value';
 import { AddButton, Block, Item, Line } from './Block';
 import { useForm, useList } from './context';
 import { At, NumberField, TagsField } from './fields';

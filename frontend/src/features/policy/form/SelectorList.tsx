@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
 import { Choice } from '@/shared/ui/Choice';
-import type { Path } from '../document/path';
-import { isObject } from '../document/value';
+import type { Path } from '@/shared/yaml/path';
+import { isObject } from '@/shared/yaml/value';
 import { AddButton, Block, Item, Line } from './Block';
 import { useForm, useList } from './context';
 import { PairsField, SuggestField, TextField } from './fields';

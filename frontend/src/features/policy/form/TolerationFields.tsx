@@ -1,5 +1,5 @@
 import { useWords } from '@/shared/hooks/useWords';
-import type { Path } from '../document/path';
+import type { Path } from '@/shared/yaml/path';
 import { AddButton, Block, Item, Line } from './Block';
 import { useForm, useList } from './context';
 import { NumberField, SelectField, SuggestField, TextField } from './fields';

@@ -1,10 +1,10 @@
 /** What every field of the form shares: the one document, and what is known of the fleet. */
 import { createContext, useContext } from 'react';
 import type { Cluster } from '@/api/model';
-import { formatPath, type Path, samePath } from '../document/path';
-import { valueAt } from '../document/value';
-import type { Draft } from '../editor/draft';
-import type { EditorProblem } from '../editor/problems';
+import { formatPath, type Path, samePath } from '@/shared/yaml/path';
+import { valueAt } from '@/shared/yaml/value';
+import type { Draft } from '@/shared/yaml/draft';
+import type { EditorProblem } from '@/shared/yaml/problems';
 
 export interface FormState {
   draft: Draft;

@@ -1,5 +1,5 @@
 /** The five ways to place replicas, as the API writes them. */
-import { isObject, valueAt } from '../document/value';
+import { isObject, valueAt } from '@/shared/yaml/value';
 import type { FormWords } from './words.en';
 
 export type Division = keyof FormWords['divisions'];

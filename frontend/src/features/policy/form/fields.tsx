@@ -8,7 +8,7 @@ import '@mantine/core/styles/Checkbox.layer.css';
 import { Autocomplete, Checkbox, NativeSelect, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
-import { formatPath, type Path } from '../document/path';
+import { formatPath, type Path } from '@/shared/yaml/path';
 import { useField, useForm } from './context';
 import styles from './fields.module.css';
 import { formWords } from './words';

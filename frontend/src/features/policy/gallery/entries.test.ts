@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { policySchemaOf } from '@/test/crd';
-import { parse } from '../document/parse';
-import { completed, faultsOf } from '../document/schema';
-import { valueAt } from '../document/value';
+import { parse } from '@/shared/yaml/parse';
+import { completed, faultsOf } from '@/shared/yaml/schema';
+import { valueAt } from '@/shared/yaml/value';
 import { kindOf, kinds } from '../kinds';
 import { en } from '../words.en';
-import { blank, entries, entryOf, fleetOf } from './entries';
+import { blank, carrying, entries, entryOf, fleetOf } from './entries';
 
 const fleet = fleetOf([{ name: 'lost', region: 'zz', state: 'unknown' }, { name: '1e3', region: 'on', state: 'ready' }, { name: 'edge-7', region: '', state: 'ready' }]);
 
@@ -32,4 +32,11 @@ it.each(kinds.map((kind) => [kind.kind, kind] as const))('a blank %s can be read
   const { value, faults } = parse(blank(resource));
   expect(faults).toEqual([]);
   expect(valueAt(value, ['kind'])).toBe(name);
+});
+
+it.each(['propagationpolicies', 'clusterpropagationpolicies', 'overridepolicies', 'clusteroverridepolicies'] as const)('a policy of %s for one object means that object', (resource) => {
+  const value = parse(carrying(resource, { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: '1e3' })).value;
+  expect(valueAt(value, ['metadata', 'name'])).toBe('1e3');
+  expect(valueAt(value, ['metadata', 'namespace'])).toBe(resource.startsWith('cluster') ? undefined : 'shop');
+  expect(valueAt(value, ['spec', 'resourceSelectors'])).toEqual([{ apiVersion: 'apps/v1', kind: 'Deployment', name: '1e3' }]);
 });

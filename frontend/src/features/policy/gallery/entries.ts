@@ -1,7 +1,8 @@
 /** The starting points: twelve small policies, made to fit the fleet at hand as far as it allows. */
 import { stringify } from 'yaml';
 import type { Cluster } from '@/api/model';
-import { dialect } from '../document/parse';
+import type { ObjectAt } from '@/app/paths';
+import { dialect } from '@/shared/yaml/parse';
 import { apiVersion, kinds } from '../kinds';
 import type { PolicyKind } from '../types';
 import type { PolicyWords } from '../words.en';
@@ -40,6 +41,15 @@ const propagation = (name: string, rest: string) => `${head('propagationpolicies
 export function blank(resource: PolicyKind): string {
   const rest = resource.includes('override') ? '  resourceSelectors: []\n  overrideRules: []\n' : '  resourceSelectors: []\n';
   return `${head(resource, '""')}spec:\n${rest}`;
+}
+
+/** A policy that carries one object to every cluster, named after it. */
+export function carrying(resource: PolicyKind, { apiVersion: version, kind, namespace, name }: ObjectAt): string {
+  const facts = kinds.find((one) => one.resource === resource);
+  const where = facts?.namespaced ? `  namespace: ${scalar(namespace || 'default')}\n` : '';
+  const selector = `  - apiVersion: ${version}\n    kind: ${kind}\n    name: ${scalar(name)}\n`;
+  const rest = facts?.family === 'override' ? '  overrideRules: []\n' : '  placement: {} # every cluster that serves the kind\n';
+  return `apiVersion: ${apiVersion}\nkind: ${facts?.kind}\nmetadata:\n  name: ${scalar(name)}\n${where}spec:\n  resourceSelectors:\n${selector}${rest}`;
 }
 
 export const entries: readonly Entry[] = [

@@ -1,8 +1,8 @@
 import { EditorView } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
-import { pathAt } from '../document/parse';
-import type { Path } from '../document/path';
-import type { Draft } from './draft';
+import { pathAt } from '@/shared/yaml/parse';
+import type { Path } from '@/shared/yaml/path';
+import type { Draft } from '@/shared/yaml/draft';
 import styles from './YamlPane.module.css';
 
 /** The YAML side. It shows the draft's state and hands its own transactions back; `onCursor` says where the reader went. */

@@ -5,11 +5,11 @@
 import { history, isolateHistory, redo, redoDepth, undo, undoDepth } from '@codemirror/commands';
 import { EditorState, type Extension, type Transaction, type TransactionSpec } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
-import { changeBetween } from '../document/change';
-import { parse, type Parsed, rangeOf } from '../document/parse';
-import { type Path, samePath } from '../document/path';
-import { reconcile } from '../document/reconcile';
-import { valueAt } from '../document/value';
+import { changeBetween } from './change';
+import { parse, type Parsed, rangeOf } from './parse';
+import { type Path, samePath } from './path';
+import { reconcile } from './reconcile';
+import { valueAt } from './value';
 import { light, lights } from './marks';
 
 /** What a watcher sees. A new snapshot is made whenever something in it changes. */
@@ -82,9 +82,15 @@ export class Draft {
 
   /** Makes the document say the value at the path; undefined takes the path away. Nothing happens to a text with faults. */
   set(path: Path, value: unknown): void {
+    this.setAll([[path, value]]);
+  }
+
+  /** Several values in one step of the history; the first path is the field that they come from. */
+  setAll(values: readonly (readonly [path: Path, value: unknown])[]): void {
     const { parsed } = this.snapshot;
-    if (parsed.faults.length > 0) return;
-    const change = changeBetween(parsed.text, reconcile(parsed.text, path, value));
+    const path = values[0]?.[0];
+    if (parsed.faults.length > 0 || !path) return;
+    const change = changeBetween(parsed.text, values.reduce((text, [at, value]) => reconcile(text, at, value), parsed.text));
     if (!change) return;
     // One word typed into one field is one step of the history, as it is in the editor; another field is another step.
     const goesOn = this.field !== undefined && samePath(this.field, path);

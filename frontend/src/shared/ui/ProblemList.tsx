@@ -1,12 +1,12 @@
 import { useWords } from '@/shared/hooks/useWords';
-import { StateMark } from '@/shared/ui/StateMark';
-import styles from './PolicyEditor.module.css';
-import type { EditorProblem } from './problems';
-import { editorWords } from './words';
+import type { EditorProblem } from '@/shared/yaml/problems';
+import styles from './ProblemList.module.css';
+import { StateMark } from './StateMark';
+import { uiWords } from './words';
 
-/** All that is wrong, each leading to its line. */
+/** All that is wrong with a text, each leading to its line. */
 export function ProblemList({ problems, onGo }: { problems: readonly EditorProblem[]; onGo: (problem: EditorProblem) => void }) {
-  const words = useWords(editorWords);
+  const words = useWords(uiWords);
   return (
     <div className={styles['problems']} role="status">
       <StateMark tone={problems.length > 0 ? 'bad' : 'ok'} plain>{problems.length > 0 ? words.problems(problems.length) : words.noProblems}</StateMark>

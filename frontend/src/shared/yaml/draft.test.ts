@@ -1,8 +1,8 @@
 /** Form and YAML are one document: random edits on either side converge, and no comment is lost on the way. */
 import { expect, it } from 'vitest';
-import { locate, pairEnd, parse, rangeOf } from '../document/parse';
-import { formatPath, type Path } from '../document/path';
-import { equal, isObject, valueAt, withValue } from '../document/value';
+import { locate, pairEnd, parse, rangeOf } from './parse';
+import { formatPath, type Path } from './path';
+import { equal, isObject, valueAt, withValue } from './value';
 import { Draft } from './draft';
 
 const start = `# A policy, with a comment wherever one may stand.

@@ -1,0 +1,35 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { ApiError } from '@/api/client';
+import { useExplain } from '@/api/errors';
+import { useSession } from '@/api/session';
+import { paths } from '@/app/paths';
+import { useWords } from '@/shared/hooks/useWords';
+import { Empty } from '@/shared/ui/Empty';
+import { Notice } from '@/shared/ui/Notice';
+import { Placeholder } from '@/shared/ui/Placeholder';
+import { idOf, workloadDetail, type WorkloadKey } from '../queries';
+import { workloadWords } from '../words';
+import { openSession } from './session';
+import { authorWords } from './words';
+import { WorkloadEditor } from './WorkloadEditor';
+
+/** Changes a workload. The text is read once: what others do meanwhile is told when it touches the same fields. */
+export default function EditWorkloadPage(at: WorkloadKey) {
+  const words = useWords(workloadWords);
+  const explain = useExplain();
+  const query = useQuery(workloadDetail(at));
+  if (query.data) return <Opened at={at} yaml={query.data.yaml} newest={async () => (await query.refetch()).data?.yaml} />;
+  if (query.error instanceof ApiError && query.error.status === 404) {
+    return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.workloads()}>{words.toList}</Link>}>{words.goneText}</Empty>;
+  }
+  return query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={8} />;
+}
+
+function Opened({ at, yaml, newest }: { at: WorkloadKey; yaml: string; newest: () => Promise<string | undefined> }) {
+  const words = useWords(authorWords);
+  const { user } = useSession();
+  const [session] = useState(() => openSession(`${user.name}/${idOf(at)}`, yaml, words.yaml));
+  return <WorkloadEditor title={words.editTitle(at.name)} session={session} saved={at} newest={newest} back={`${paths.workload({ ...at, apiVersion: at.group === 'core' ? at.version : `${at.group}/${at.version}`, namespace: at.namespace === '-' ? '' : at.namespace })}?tab=yaml`} />;
+}
