@@ -37,7 +37,8 @@ type Options struct {
 	// CertificateSeconds is the certificate's lifetime to ask for; 0: the hub's
 	// choice.
 	CertificateSeconds int32
-	// Timeout bounds the certificate's approval, and the wait for Ready.
+	// Timeout bounds each wait: for the end of a former agent's namespace, for the
+	// certificate's approval, and for Ready.
 	Timeout time.Duration
 	// Here runs the agent in this process instead of a Deployment: where no
 	// kubelet runs. It is given the store of the identity, and runs until its
@@ -80,6 +81,9 @@ func Register(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := o.preflight(ctx, m); err != nil {
+		return err
+	}
+	if err := o.awaitNamespace(ctx, m); err != nil {
 		return err
 	}
 	store := NewStore(m.client, o.Namespace)

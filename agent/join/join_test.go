@@ -230,6 +230,36 @@ func TestRegisterAfterRemoval(t *testing.T) {
 	}
 }
 
+// TestRegisterSoonAfterUnregister: the namespace of the agent that has just left is
+// waited for, not written into.
+func TestRegisterSoonAfterUnregister(t *testing.T) {
+	h := startHub(t, nil)
+	m, config := newMember(t)
+	m.Put(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": "muster-system", "uid": "former", "deletionTimestamp": "2026-11-22T11:00:00Z", "finalizers": []any{"kubernetes"}},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "NamespaceContentRemaining", "status": "True", "message": "one pod is left"}}}}})
+	out := &stages{ready: make(chan struct{})}
+	o := options(t, h, config, nil)
+	o.Out, o.Timeout = out, time.Millisecond
+	if err := join.Register(t.Context(), o); err == nil || !strings.Contains(err.Error(), "one pod is left") {
+		t.Errorf("a namespace that stays: %v", err)
+	}
+	waited := false
+	o.Timeout = time.Minute
+	out.on = func(line string) {
+		if strings.Contains(line, "waiting for namespace muster-system") {
+			waited = true
+			m.Remove("Namespace", "", "muster-system")
+		}
+	}
+	if err := out.register(t, o, func(*join.Store) { h.cluster("edge-7", "uid-1", true) }); err != nil {
+		t.Fatal(err)
+	}
+	if made := m.Get("Namespace", "", "muster-system"); !waited || made == nil || made.GetUID() == "former" {
+		t.Errorf("waited: %t, namespace %v", waited, made)
+	}
+}
+
 func TestRequestNotApproved(t *testing.T) {
 	pending := func(why string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool {

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,6 +22,9 @@ import (
 
 	"muster.dev/muster/backend/agentapi"
 )
+
+// namespacePoll is how often a namespace that is being deleted is looked at.
+const namespacePoll = 250 * time.Millisecond
 
 // member is the cluster that registers, as its operator reaches it.
 type member struct {
@@ -92,6 +98,47 @@ func (m *member) reach(context.Context) (string, error) {
 		return "", fmt.Errorf("reach this cluster at %s: %w", m.host, err)
 	}
 	return version.GitVersion, nil
+}
+
+// awaitNamespace waits for the end of a namespace that a former agent has left and
+// that is still being deleted: nothing can be made in it.
+func (o *Options) awaitNamespace(ctx context.Context, m *member) error {
+	told, last := false, ""
+	err := wait.PollUntilContextTimeout(ctx, namespacePoll, o.Timeout, true, func(ctx context.Context) (bool, error) {
+		why, leaving, err := m.namespaceLeaving(ctx)
+		if err != nil || !leaving {
+			return true, err
+		}
+		last = why
+		if !told {
+			told = true
+			o.say("preflight", "waiting for namespace %s, which is being deleted", o.Namespace)
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("namespace %s of this cluster is still being deleted after %s%s: remove what holds it, or register with -n in another one", o.Namespace, o.Timeout, last)
+	}
+	return err
+}
+
+// namespaceLeaving says whether the agent's namespace is being deleted, and what
+// Kubernetes says holds it: empty, or starting with a comma.
+func (m *member) namespaceLeaving(ctx context.Context) (string, bool, error) {
+	namespace, err := m.client.CoreV1().Namespaces().Get(ctx, m.namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read namespace %s of this cluster: %w", m.namespace, err)
+	}
+	why := ""
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			why += ", " + c.Message
+		}
+	}
+	return why, namespace.DeletionTimestamp != nil, nil
 }
 
 // id is the UID of namespace kube-system, by which a cluster is told from others.

@@ -234,6 +234,6 @@ func (l *Leaving) cleanNamespace(ctx context.Context, m *member) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", l.Namespace, err)
 	}
-	l.say("member", "namespace %s is deleted", l.Namespace)
+	l.say("member", "namespace %s is being deleted", l.Namespace)
 	return nil
 }
