@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"muster.dev/muster/backend/estimator"
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/policy"
 )
@@ -64,6 +65,8 @@ type Config struct {
 	// SkippedNamespaces are expressions for the names of namespaces that are never
 	// propagated, beside the reserved ones.
 	SkippedNamespaces []string
+	// Estimator says whether the scheduler estimators of members are asked.
+	Estimator estimator.Options
 	// External is the existing Kubernetes API to run on; nil: the hub serves its
 	// own.
 	External *External
@@ -93,6 +96,9 @@ func (c *Config) Complete() error {
 	}
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.DataDir, "muster.db")
+	}
+	if err := c.Estimator.Complete(); err != nil {
+		return err
 	}
 	if c.External != nil {
 		return c.External.complete() // the API knows how it is reached

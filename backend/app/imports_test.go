@@ -17,7 +17,7 @@ import (
 const module = "muster.dev/muster/"
 
 // domains may import leftward only.
-var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "enrolment", "liveness", "cluster", "tunnel", "policy", "override", "scheduling", "template", "execution", "propagation", "eviction", "workload", "consent", "waiting", "managedcluster", "addon", "placement", "manifestwork", "relay", "operator", "insight"}
+var domains = []string{"access", "audit", "token", "registration", "identity", "reach", "joining", "enrolment", "liveness", "cluster", "tunnel", "policy", "override", "estimator", "scheduling", "template", "execution", "propagation", "eviction", "workload", "consent", "waiting", "managedcluster", "addon", "placement", "manifestwork", "relay", "operator", "insight"}
 
 // platform knows no domain, nor each other.
 var platform = []string{"httpapi", "live", "database", "kube", "controlplane"}
@@ -41,6 +41,7 @@ var borders = []struct {
 	{"github.com/glebarez/sqlite", []string{"backend/database"}, nil},
 	{"github.com/gorilla/websocket", []string{"backend/live", "backend/tunnel", "agent/tunnel"}, nil},
 	{"k8s.io/kubernetes", []string{"backend/controlplane", "e2e/cluster/kube"}, nil},
+	{"google.golang.org/grpc", []string{"backend/controlplane", "backend/estimator"}, nil},
 	{"go.etcd.io/etcd", []string{"backend/controlplane", "e2e/cluster/kube"}, nil},
 }
 

@@ -64,7 +64,9 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	why, fresh, needed := Needed(b, snapshot)
 	result := outcome{affinity: b.BindingStatus().SchedulerObservedAffinityName}
 	if needed {
-		decision, undo := r.scheduler.settle(b, Input{Spec: b.BindingSpec(), Status: b.BindingStatus(), Fresh: fresh, KeepEmpty: r.scheduler.keepEmpty})
+		in := Input{Spec: b.BindingSpec(), Status: b.BindingStatus(), Fresh: fresh, KeepEmpty: r.scheduler.keepEmpty}
+		in.Estimates = r.scheduler.Estimates(ctx, in)
+		decision, undo := r.scheduler.settle(b, in)
 		placed, moved, err := r.place(ctx, b, &decision)
 		if placed == b || err != nil { // the decision was not written
 			undo()

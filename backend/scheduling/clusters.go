@@ -88,6 +88,9 @@ func (f *clusterFeed) removed(object any) {
 	}
 	if was, ok := object.(*clusterv1alpha1.Cluster); ok {
 		f.scheduler.revise(func(s *Snapshot) *Snapshot { return s.Without(was.Name) })
+		if f.scheduler.estimator != nil {
+			f.scheduler.estimator.Forget(was.Name)
+		}
 		f.look(clusterChange{before: was, after: was, leaving: true})
 	}
 }

@@ -29,5 +29,6 @@
 // with the decisions before it, whether their writes have come back or not. One that
 // is nowhere is looked at again when another of its groups moves or goes. Components (gate
 // MultiplePodTemplatesScheduling) are placed like a template without replicas.
-// There is no gRPC estimator: estimates come from the Cluster's status.
+// How much room a cluster has is what its status says, or what its own estimator says
+// where that is less and estimators are asked (Deps.Estimator), before a decision.
 package scheduling

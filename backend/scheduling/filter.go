@@ -183,7 +183,7 @@ func (a *attempt) noFit() *Failure {
 	return failure
 }
 
-// estimate fills in the room of the clusters that fit.
+// estimate fills in the room of the clusters that fit: the least that is said of it.
 func (a *attempt) estimate() {
 	if !isWorkload(a.Spec) {
 		return
@@ -191,6 +191,9 @@ func (a *attempt) estimate() {
 	needs := needsOf(a.Spec.ReplicaRequirements)
 	for _, r := range a.fit {
 		r.free = r.room.replicas(needs)
+		if told, known := a.Estimates[r.cluster.Name]; known {
+			r.free = min(r.free, told)
+		}
 	}
 }
 

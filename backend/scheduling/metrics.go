@@ -38,8 +38,8 @@ var (
 	writeBuckets = prometheus.ExponentialBuckets(0.001, 2, 15)
 )
 
-// The metrics of contract section 14, under the names that dashboards know. The
-// estimator's are missing: estimates come from what the members report.
+// The metrics of contract section 14, under the names that dashboards know. Those of
+// estimators are served by the estimators.
 var (
 	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Subsystem: subsystem, Name: "schedule_attempts_total",

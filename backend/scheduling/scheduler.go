@@ -19,6 +19,7 @@ type Scheduler struct {
 	name      string
 	gates     policy.Gates
 	keepEmpty bool
+	estimator Estimator  // may be nil
 	mu        sync.Mutex // for who replaces the snapshot, and for the roster
 	snapshot  atomic.Pointer[Snapshot]
 	roster    roster
@@ -29,7 +30,7 @@ type Scheduler struct {
 }
 
 func newScheduler(d Deps) *Scheduler {
-	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty, clock: d.Clock, roster: roster{}}
+	s := &Scheduler{name: d.SchedulerName, gates: d.Gates, keepEmpty: d.KeepEmpty, estimator: d.Estimator, clock: d.Clock, roster: roster{}}
 	if s.name == "" {
 		s.name = policyv1alpha1.DefaultSchedulerName
 	}
@@ -46,8 +47,9 @@ func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
 // ours, is suspended or cannot be placed: the reconciler sees to that.
 func (s *Scheduler) Place(b workv1alpha2.Binding) {
 	// A quota refuses the placement, not the binding. What is decided about a group
-	// must not be forgotten where the binding is not created in the end.
-	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement || s.grouped(b) {
+	// must not be forgotten where the binding is not created in the end. Estimators
+	// take their time, which is not that of who creates bindings.
+	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement || s.grouped(b) || s.estimates(b.BindingSpec()) {
 		return
 	}
 	spec := b.BindingSpec()

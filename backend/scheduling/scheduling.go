@@ -40,6 +40,9 @@ type Input struct {
 	Fresh bool
 	// KeepEmpty keeps clusters to which no replica falls.
 	KeepEmpty bool
+	// Estimates are how many more replicas clusters can run, as their own estimators
+	// say. Of clusters that are not in it the Cluster alone tells.
+	Estimates map[string]int32
 }
 
 // Exclusion says why a cluster was not chosen.

@@ -35,6 +35,8 @@ type Deps struct {
 	Gates policy.Gates
 	// KeepEmpty keeps clusters to which no replica falls (--enable-empty-workload-propagation).
 	KeepEmpty bool
+	// Estimator asks members for their room; nil: what they report is all that counts.
+	Estimator Estimator
 	// Clock tells the time; the real one if nil.
 	Clock clock.PassiveClock
 }

@@ -40,6 +40,7 @@ func (f *hubFlags) add(command *cobra.Command) {
 	flags.DurationVar(&f.config.EvictionTimeout, "graceful-eviction-timeout", eviction.DefaultTimeout, "how long a graceful eviction waits for the new copies at most")
 	flags.Float64Var(&f.config.EvictionRate, "resource-eviction-rate", eviction.DefaultRate, "targets that are evicted a second")
 	flags.StringSliceVar(&f.config.SkippedNamespaces, "skipped-propagating-namespaces", template.DefaultSkippedNamespaces, "expressions for the names of namespaces that go to no member, each for a whole name")
+	addEstimator(flags, &f.config.Estimator)
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 }
 

@@ -154,7 +154,7 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 		return item, nil
 	}
 	placed := next.BindingSpec().DeepCopy()
-	placed.Clusters = item.place(next, before, p.snapshot, p.service.KeepEmpty)
+	placed.Clusters = item.place(ctx, next, before, p)
 	p.snapshot = p.snapshot.WithWorkload(placed) // the next one may be of its groups
 	return item, nil
 }

@@ -48,6 +48,8 @@ type Objects interface {
 // one.
 type Scheduler interface {
 	Snapshot() *scheduling.Snapshot
+	// Estimates are what the estimators of members say about a binding.
+	Estimates(ctx context.Context, in scheduling.Input) map[string]int32
 }
 
 // Options are what a Previewer works with.

@@ -189,6 +189,16 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// What estimators of members say counts in the preview too.
+func TestEstimates(t *testing.T) {
+	f := newFixture(t, policy.DefaultGates(), func(w *workloadtest.World) { shop(w); w.SetEstimates(map[string]int32{"m1": 1}) })
+	got := f.preview(preview.Draft{YAML: pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: free}], " +
+		"placement: {clusterAffinities: [{affinityName: first, clusterNames: [m1], overflowAffinities: [{affinityName: next, clusterNames: [m2]}]}], replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}}}\n"})
+	if diff := cmp.Diff([]string{"free true preview.takes: new m1=1 new m2=1"}, outcomes(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestShortfall(t *testing.T) {
 	f := newFixture(t, policy.DefaultGates(), func(w *workloadtest.World) {
 		shop(w)

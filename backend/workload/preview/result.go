@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"context"
+
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/workload/fact"
@@ -8,10 +10,12 @@ import (
 
 // place asks the scheduler, describes what would be stored and returns where that
 // would be.
-func (i *Item) place(next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, snapshot *scheduling.Snapshot, keepEmpty bool) []workv1alpha2.TargetCluster {
+func (i *Item) place(ctx context.Context, next workv1alpha2.Binding, before []workv1alpha2.TargetCluster, p *placing) []workv1alpha2.TargetCluster {
 	spec := next.BindingSpec()
-	_, fresh, needed := scheduling.Needed(next, snapshot)
-	decision := scheduling.Decide(scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: keepEmpty}, snapshot)
+	_, fresh, needed := scheduling.Needed(next, p.snapshot)
+	in := scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: p.service.KeepEmpty}
+	in.Estimates = p.service.Scheduler.Estimates(ctx, in)
+	decision := scheduling.Decide(in, p.snapshot)
 	after := decision.Clusters
 	switch {
 	case !needed:

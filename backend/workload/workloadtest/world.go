@@ -49,6 +49,7 @@ type World struct {
 	handlers  map[string][]toolscache.ResourceEventHandler // by kind
 	told      []func(template.Ref, *unstructured.Unstructured, *unstructured.Unstructured)
 	snapshot  *scheduling.Snapshot
+	estimates map[string]int32 // by cluster
 	events    []corev1.Event
 	unlisted  []string // resources that viewers may not list
 }
@@ -243,6 +244,20 @@ func (w *World) Snapshot() *scheduling.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.snapshot
+}
+
+// Estimates implements preview.Scheduler: members say what SetEstimates was told.
+func (w *World) Estimates(context.Context, scheduling.Input) map[string]int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.estimates
+}
+
+// SetEstimates says how many more replicas members can run.
+func (w *World) SetEstimates(estimates map[string]int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.estimates = estimates
 }
 
 func (w *World) key(object client.Object) (key, kind string) {

@@ -1,0 +1,234 @@
+package estimator_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/estimator"
+)
+
+func clusters(names ...string) []*clusterv1alpha1.Cluster {
+	var list []*clusterv1alpha1.Cluster
+	for _, name := range names {
+		list = append(list, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}})
+	}
+	return list
+}
+
+// told are the Events so far.
+func (f *fixture) told() []string {
+	var list []string
+	for {
+		select {
+		case event := <-f.recorder.Events:
+			words := strings.Fields(event)
+			list = append(list, strings.Join(words[:2], " "))
+		default:
+			return list
+		}
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	f := newFixture(t, func(o *estimator.Options) { o.NotPull = true })
+	m1, m2 := startServer(t), startServer(t)
+	f.services.lead(t, "m1", m1.address)
+	f.services.lead(t, "m2", m2.address)
+	f.services.lead(t, "pulls", m2.address)
+	asked := make(chan string, 10)
+	m1.does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		asked <- get(request, "cluster").String()
+		return 7, nil
+	})
+	all := clusters("m1", "m2", "pulls")
+	all[2].Spec.SyncMode = clusterv1alpha1.Pull
+	for range 3 {
+		if diff := cmp.Diff(map[string]int32{"m1": 7, "m2": 0}, f.Estimate(t.Context(), all, nil)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+		if name := <-asked; name != "m1" {
+			t.Errorf("asked about %q", name)
+		}
+	}
+	if m1.connections.Load() != 1 || m2.connections.Load() != 1 || m2.asked.Load() != 3 {
+		t.Errorf("%d and %d connections, %d questions", m1.connections.Load(), m2.connections.Load(), m2.asked.Load())
+	}
+	f.Forget("m1")
+	f.Estimate(t.Context(), all[:1], nil)
+	if m1.connections.Load() != 2 {
+		t.Errorf("%d connections after the cluster was removed and came again", m1.connections.Load())
+	}
+	if told := f.told(); told != nil {
+		t.Errorf("events %v", told)
+	}
+}
+
+// TestQuestion reads a question by what protobuf makes of it.
+func TestQuestion(t *testing.T) {
+	f := newFixture(t, nil)
+	s := startServer(t)
+	f.services.lead(t, "m1", s.address)
+	need := &workv1alpha2.ReplicaRequirements{
+		Namespace: "shop", PriorityClassName: "high",
+		ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		NodeClaim: &workv1alpha2.NodeClaim{
+			NodeSelector: map[string]string{"disk": "ssd", "zone": ""},
+			HardNodeAffinity: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "gpu", Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
+			}}}},
+			Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}, {Key: "spot", Value: "yes"}},
+		},
+	}
+	var got workv1alpha2.ReplicaRequirements
+	s.does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		requirements := get(request, "requirements").Message()
+		claim := get(requirements, "claim").Message()
+		got = workv1alpha2.ReplicaRequirements{
+			Namespace: get(requirements, "namespace").String(), PriorityClassName: get(requirements, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
+			NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}, HardNodeAffinity: &corev1.NodeSelector{}},
+		}
+		var failures []error
+		for requests, i := get(requirements, "requests").List(), 0; i < requests.Len(); i++ {
+			var quantity resource.Quantity
+			failures = append(failures, quantity.Unmarshal(get(requests.Get(i).Message(), "value").Bytes()))
+			got.ResourceRequest[corev1.ResourceName(get(requests.Get(i).Message(), "key").String())] = quantity
+		}
+		for labels, i := get(claim, "selector").List(), 0; i < labels.Len(); i++ {
+			got.NodeClaim.NodeSelector[get(labels.Get(i).Message(), "key").String()] = get(labels.Get(i).Message(), "value").String()
+		}
+		failures = append(failures, got.NodeClaim.HardNodeAffinity.Unmarshal(get(claim, "affinity").Bytes()))
+		for list, i := get(claim, "tolerations").List(), 0; i < list.Len(); i++ {
+			var toleration corev1.Toleration
+			failures = append(failures, toleration.Unmarshal(list.Get(i).Bytes()))
+			got.NodeClaim.Tolerations = append(got.NodeClaim.Tolerations, toleration)
+		}
+		return 3, errors.Join(failures...)
+	})
+	if known := f.Estimate(t.Context(), clusters("m1"), need); known["m1"] != 3 {
+		t.Fatalf("estimates %v, events %v", known, f.told())
+	}
+	if diff := cmp.Diff(need, &got); diff != "" {
+		t.Errorf("(-asked +read):\n%s", diff)
+	}
+}
+
+// TestUnreachable: estimators in trouble take nothing from the others, are told of
+// once, and are asked in line again when they are well.
+func TestUnreachable(t *testing.T) {
+	f := newFixture(t, func(o *estimator.Options) { o.Timeout = 5 * time.Second })
+	well, hanging, broken := startServer(t), startServer(t), startServer(t)
+	well.answers(4)
+	released := make(chan struct{})
+	hanging.does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
+		select {
+		case <-ctx.Done():
+		case <-released:
+		}
+		return 5, ctx.Err()
+	})
+	broken.does(func(context.Context, protoreflect.Message) (int32, error) { return 0, errors.New("no nodes known yet") })
+	f.services.lead(t, "well", well.address)
+	f.services.lead(t, "hanging", hanging.address)
+	f.services.lead(t, "broken", broken.address)
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.services.lead(t, "refusing", nobody.Addr().String())
+	_ = nobody.Close()
+	f.services.lead(t, "pods", "127.0.0.1:1")
+	f.services[estimator.DefaultNamespace+"/"+estimator.DefaultPrefix+"-pods"].Spec.Type = corev1.ServiceTypeClusterIP
+	all := clusters("well", "hanging", "broken", "refusing", "pods")
+	for range 3 { // the clock stands still: nobody in trouble is asked a second time
+		if diff := cmp.Diff(map[string]int32{"well": 4}, f.Estimate(t.Context(), all, nil)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	if hanging.asked.Load() != 1 || broken.asked.Load() != 1 || well.asked.Load() != 3 {
+		t.Errorf("asked %d, %d and %d times", hanging.asked.Load(), broken.asked.Load(), well.asked.Load())
+	}
+	warning := "Warning EstimatorUnreachable"
+	if diff := cmp.Diff([]string{warning, warning, warning, warning}, f.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	broken.answers(6)
+	close(released)
+	f.services.lead(t, "refusing", well.address) // it has moved
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		f.clock.SetTime(f.clock.Now().Add(2 * time.Minute))
+		return cmp.Equal(map[string]int32{"well": 4, "hanging": 5, "broken": 6, "refusing": 4}, f.Estimate(ctx, all, nil)), nil
+	})
+	if err != nil {
+		t.Fatalf("last known: %v", f.Estimate(t.Context(), all, nil))
+	}
+	normal := "Normal EstimatorReachable"
+	if diff := cmp.Diff([]string{normal, normal, normal}, f.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Who asked and is gone says nothing about the estimator.
+func TestCancelled(t *testing.T) {
+	f := newFixture(t, nil)
+	s := startServer(t)
+	f.services.lead(t, "m1", s.address)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
+		cancel()
+		<-ctx.Done()
+		return 0, ctx.Err()
+	})
+	if known := f.Estimate(ctx, clusters("m1"), nil); len(known) != 0 {
+		t.Errorf("known: %v", known)
+	}
+	s.answers(2)
+	if known := f.Estimate(t.Context(), clusters("m1"), nil); known["m1"] != 2 || f.told() != nil {
+		t.Errorf("known afterwards: %v", known)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	site := httptest.NewTLSServer(nil) // for its certificate
+	site.Close()
+	s := startServer(t, grpc.Creds(credentials.NewServerTLSFromCert(&site.TLS.Certificates[0])))
+	s.answers(9)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		change func(*estimator.Options)
+		known  bool
+	}{
+		"by its CA":     {func(o *estimator.Options) { o.CAFile = ca }, true},
+		"not looked at": {func(o *estimator.Options) { o.Insecure = true }, true},
+		"without TLS":   {func(*estimator.Options) {}, false},
+		"at a foreign name": {func(o *estimator.Options) {
+			o.CAFile, o.Address = ca, strings.Replace(s.address, "127.0.0.1", "localhost", 1)
+		}, false},
+	} {
+		f := newFixture(t, func(o *estimator.Options) { o.Address = s.address; test.change(o) })
+		if known := f.Estimate(t.Context(), clusters("m1"), nil); (known["m1"] == 9) != test.known {
+			t.Errorf("%s: %v, events %v", name, known, f.told())
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package scheduling_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
+	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/kube/kubetest"
+	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/scheduling"
+)
+
+// spilling prefers one cluster and takes the next where that has no room.
+func spilling(first, next string) *policyv1alpha1.Placement {
+	return &policyv1alpha1.Placement{ReplicaScheduling: aggregated(), ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{
+		AffinityName: "primary", ClusterAffinity: *names(first),
+		OverflowAffinities: []policyv1alpha1.OverflowAffinity{{AffinityName: "secondary", ClusterAffinity: *names(next)}},
+	}}}
+}
+
+// TestEstimates: the least that is said of a cluster's room counts, and who is not
+// known is taken at what the Cluster says.
+func TestEstimates(t *testing.T) {
+	s := snapshot(cluster("a", room(100)), cluster("b", room(3)), cluster("c"))
+	for name, test := range map[string]struct {
+		spec      *workv1alpha2.ResourceBindingSpec
+		estimates map[string]int32
+		want      string
+	}{
+		"nobody knows":            {spec: deployment(4, spilling("a", "b")), want: "a:4"},
+		"less than the Cluster":   {spec: deployment(4, spilling("a", "b")), estimates: map[string]int32{"a": 2}, want: "a:2 b:2"},
+		"more than the Cluster":   {spec: deployment(4, spilling("b", "a")), estimates: map[string]int32{"b": 100}, want: "a:1 b:3"},
+		"no room at all":          {spec: deployment(3, spilling("a", "b")), estimates: map[string]int32{"a": 0}, want: "b:3"},
+		"a Cluster without room":  {spec: deployment(1, spilling("c", "b")), estimates: map[string]int32{"c": 5}, want: "b:1"},
+		"what runs counts beside": {spec: deployment(4, spilling("a", "b"), target("a", 2)), estimates: map[string]int32{"a": 0, "b": 2}, want: "a:2 b:2"},
+		"too little": {spec: deployment(5, spilling("a", "b"), target("a", 2), target("b", 2)), estimates: map[string]int32{"a": 0, "b": 0},
+			want: "Unschedulable: 5 replicas are wanted, but the clusters that can be used have room for 4"},
+		"the last tier shrinks first": {spec: deployment(2, spilling("a", "b"), target("a", 2), target("b", 2)), estimates: map[string]int32{"a": 0, "b": 0}, want: "a:2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := scheduling.Decide(scheduling.Input{Spec: test.spec, Status: &workv1alpha2.ResourceBindingStatus{}, Estimates: test.estimates}, s)
+			targets := slices.Clone(got.Clusters)
+			slices.SortFunc(targets, func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) })
+			got.Clusters = targets
+			if result(got) != test.want {
+				t.Errorf("got  %s\nwant %s", result(got), test.want)
+			}
+		})
+	}
+}
+
+// estimators answers for members.
+type estimators struct {
+	mu        sync.Mutex
+	free      map[string]int32
+	asked     [][]string
+	forgotten []string
+}
+
+func (e *estimators) Estimate(_ context.Context, clusters []*clusterv1alpha1.Cluster, _ *workv1alpha2.ReplicaRequirements) map[string]int32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var list []string
+	known := map[string]int32{}
+	for _, c := range clusters {
+		list = append(list, c.Name)
+		if free, ok := e.free[c.Name]; ok {
+			known[c.Name] = free
+		}
+	}
+	e.asked = append(e.asked, list)
+	return known
+}
+
+func (e *estimators) Forget(cluster string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.forgotten = append(e.forgotten, cluster)
+}
+
+func (e *estimators) say(free map[string]int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.free = free
+}
+
+// TestOverflowByEstimators scales a workload up over its clusters' quotas, of which
+// only the estimators know, and down again.
+func TestOverflowByEstimators(t *testing.T) {
+	e := &estimators{free: map[string]int32{"member1": 2, "member2": 2}}
+	h := startSchedulerWith(t, kubetest.StartHub(t), scheduling.Deps{Gates: policy.DefaultGates(), Estimator: e})
+	for _, name := range []string{"member1", "member2", "member3"} {
+		h.join(t, cluster(name, room(100)))
+	}
+	b := binding("web", deployment(2, spilling("member1", "member2")))
+	b.Spec.Clusters = nil
+	h.scheduler.Place(b)
+	if len(b.Spec.Clusters) != 0 {
+		t.Error("a binding that estimators have a say in was placed before it was created")
+	}
+	h.Create(t, b)
+	h.settled(t, b, workv1alpha2.ReasonSuccess, "member1:2")
+	for _, step := range []struct {
+		replicas int32
+		free     map[string]int32
+		reason   string
+		clusters string
+	}{
+		{4, map[string]int32{"member1": 0, "member2": 2}, workv1alpha2.ReasonSuccess, "member1:2 member2:2"},
+		{5, map[string]int32{"member1": 0, "member2": 0}, workv1alpha2.ReasonUnschedulable, "member1:2 member2:2"},
+		{2, map[string]int32{"member1": 0, "member2": 0}, workv1alpha2.ReasonSuccess, "member1:2"},
+	} {
+		e.say(step.free)
+		change(t, h, b, false, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = step.replicas })
+		h.settled(t, b, step.reason, step.clusters)
+	}
+	e.mu.Lock()
+	for _, list := range e.asked {
+		if diff := cmp.Diff([]string{"member1", "member2"}, list); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
+		}
+	}
+	asked := len(e.asked)
+	e.mu.Unlock()
+	// Where the room of clusters does not matter nobody is asked.
+	all := binding("all", deployment(2, &policyv1alpha1.Placement{ClusterAffinity: names("member3")}))
+	h.Create(t, all)
+	h.settled(t, all, workv1alpha2.ReasonSuccess, "member3:2")
+	e.mu.Lock()
+	if len(e.asked) != asked {
+		t.Errorf("asked about %v", e.asked[asked:])
+	}
+	e.mu.Unlock()
+	gone := cluster("member3")
+	change(t, h, gone, false, func(c *clusterv1alpha1.Cluster) { c.Finalizers = nil })
+	if err := h.Client.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(t, "the estimator of a removed cluster to be forgotten", func(context.Context) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return slices.Equal(e.forgotten, []string{"member3"})
+	})
+}
