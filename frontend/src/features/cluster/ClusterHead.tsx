@@ -16,7 +16,7 @@ import { Age } from '@/shared/ui/Age';
 import { Notice } from '@/shared/ui/Notice';
 import { PageHead } from '@/shared/ui/PageHead';
 import { StateMark } from '@/shared/ui/StateMark';
-import { ReasonLine } from './clusterColumns';
+import { hasReason, ReasonLine } from './clusterColumns';
 import { changeCluster } from './queries';
 import { tones } from './state';
 import { clusterWords } from './words';
@@ -63,7 +63,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
           <p aria-live="polite">{cluster.removal?.waitingFor ? words.removal.waiting(cluster.removal.waitingFor) : words.removal.working} <span className="dim"><Age at={cluster.removal?.startedAt ?? cluster.since} /></span></p>
         </Notice>
       )}
-      {!removing && cluster.state !== 'ready' && (cluster.reason || cluster.message) && <Notice tone={cluster.state === 'failed' ? 'bad' : cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine cluster={cluster} />} />}
+      {!removing && hasReason(cluster) && <Notice tone={cluster.state === 'failed' ? 'bad' : cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine cluster={cluster} />} />}
     </>
   );
 }

@@ -11,7 +11,7 @@ import { Empty } from '@/shared/ui/Empty';
 import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
-import { ReasonLine, useClusterColumns } from './clusterColumns';
+import { hasReason, ReasonLine, useClusterColumns } from './clusterColumns';
 import { CountBar } from './CountBar';
 import { clusterList, filterFields } from './queries';
 import { states } from './state';
@@ -20,7 +20,7 @@ import { clusterWords } from './words';
 const fields = { state: states, dialect: ['karmada', 'ocm'], mode: ['Push', 'Pull'], region: [], provider: [], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
 const nameOf = (cluster: Cluster) => cluster.name;
 const dim = (cluster: Cluster) => cluster.state === 'unknown';
-const note = (cluster: Cluster) => (cluster.state === 'ready' ? null : <ReasonLine cluster={cluster} />);
+const note = (cluster: Cluster) => (hasReason(cluster) ? <ReasonLine cluster={cluster} /> : null);
 
 /** The fleet: what needs me? Filter and order live in the address; `tabs` leads to the fleet as the other dialect sees it. */
 export default function ClusterListPage({ tabs }: { tabs: ReactNode }) {

@@ -4,6 +4,7 @@ import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
+import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
@@ -25,6 +26,7 @@ const tabs = ['overview', 'works', 'history'] as const;
 export default function ClusterPage({ name }: { name: string }) {
   const words = useWords(clusterWords);
   const explain = useExplain();
+  const may = useMay('operator');
   const [search, setSearch] = useSearchParams();
   const [seen, setSeen] = useState(false);
   useFollow('clusters');
@@ -59,7 +61,7 @@ export default function ClusterPage({ name }: { name: string }) {
         {tab === 'works' && <WorksTab cluster={cluster} />}
         {tab === 'history' && <HistoryTab name={name} />}
       </div>
-      {search.has('remove') && <Suspense><LeaveDialog name={name} onClose={() => set('remove', undefined)} /></Suspense>}
+      {search.has('remove') && may && <Suspense><LeaveDialog name={name} onClose={() => set('remove', undefined)} /></Suspense>}
     </div>
   );
 }

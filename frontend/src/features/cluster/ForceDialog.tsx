@@ -9,6 +9,7 @@ import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { uiWords } from '@/shared/ui/words';
 import { Blockers } from './Blockers';
+import { yields } from './blockers';
 import { removalPlan, removeCluster } from './queries';
 import styles from './RemoveDialog.module.css';
 import { clusterWords } from './words';
@@ -24,17 +25,20 @@ export default function ForceDialog({ name, onClose }: { name: string; onClose: 
   const admin = useMay('admin');
   const plan = useQuery({ ...removalPlan(name), refetchInterval: refresh });
   const force = useMutation(removeCluster(name));
+  const blockers = plan.data?.blockers;
+  // Against finalizers of others force is of no use.
+  const may = admin && blockers && (blockers.length === 0 || blockers.some(yields));
   const [typed, setTyped] = useState('');
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (admin && typed === name) force.mutate(true, { onSuccess: onClose });
+    if (may && typed === name) force.mutate(true, { onSuccess: onClose });
   };
   return (
     <Dialog onClose={onClose} wide title={words.removal.forceTitle(name)}>
       <form className={styles['form']} onSubmit={submit}>
-        {plan.data ? <Blockers cluster={name} blockers={plan.data.blockers} /> : plan.error ? <Notice explained={explain.error(plan.error)} /> : <Placeholder rows={2} />}
-        {plan.data?.blockers.length === 0 && <p>{words.removal.nothingHeld}</p>}
-        {admin && (
+        {blockers ? <Blockers cluster={name} blockers={blockers} /> : plan.error ? <Notice explained={explain.error(plan.error)} /> : <Placeholder rows={2} />}
+        {blockers?.length === 0 && <p>{words.removal.nothingHeld}</p>}
+        {may && (
           <>
             <p className="dim">{words.removal.forceHint}</p>
             <TextInput label={words.removal.type(name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
@@ -43,7 +47,7 @@ export default function ForceDialog({ name, onClose }: { name: string; onClose: 
         {force.error && <Notice explained={explain.error(force.error)} />}
         <DialogButtons>
           <Button variant="default" onClick={onClose}>{ui.close}</Button>
-          {admin && <Button type="submit" color="red" disabled={typed !== name} loading={force.isPending}>{words.removal.forceDo}</Button>}
+          {may && <Button type="submit" color="red" disabled={typed !== name} loading={force.isPending}>{words.removal.forceDo}</Button>}
         </DialogButtons>
       </form>
     </Dialog>

@@ -79,6 +79,12 @@ it.each([['operator', false], ['admin', true]] as const)('a removal under way te
   expect(removed.map((one) => one.force)).toEqual(may ? [true] : []);
 });
 
+it('does not offer force to end the waiting for a finalizer of others', async () => {
+  const page = await shown('admin', <ForceDialog name="edge" onClose={() => undefined} />, [held('finalizer', ['example.com/mine'])]);
+  expect(page.textContent).toContain('example.com/mine');
+  expect(page.textContent).not.toContain(en.removal.forceDo);
+});
+
 it('words every code in both languages, with nothing of the hub’s English but what others said', () => {
   for (const code of ['works', 'namespace', 'bindings', 'finalizer', 'member'] as const) {
     const told = explainBlocker(zh, 'edge', held(code, ['n'], 'x509'));

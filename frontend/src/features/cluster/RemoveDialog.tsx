@@ -66,7 +66,7 @@ function Plan({ name, plan }: { name: string; plan: RemovalPlan }) {
         );
       })}
       {plan.namespacesKept.length > 0 && <p><span className="dim">{words.removal.kept}: </span><code>{plan.namespacesKept.join(', ')}</code></p>}
-      <Blockers cluster={name} blockers={plan.blockers} />
+      <Blockers ahead cluster={name} blockers={plan.blockers} />
     </section>
   );
 }

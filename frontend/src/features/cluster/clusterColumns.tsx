@@ -43,6 +43,9 @@ function Share({ amount, label }: { amount: Amount | undefined; label: string })
   return amount ? <Bar label={label} used={amount.allocated} total={amount.allocatable} /> : <span className="dim">–</span>;
 }
 
+/** Whether there is anything to say about a cluster that is not well. */
+export const hasReason = (cluster: Cluster) => cluster.state !== 'ready' && Boolean(cluster.removal?.waitingFor || cluster.reason || cluster.message);
+
 /** Why a cluster is not well, in the hub's words; the reason is the same term that kubectl shows. */
 export function ReasonLine({ cluster }: { cluster: Cluster }) {
   const words = useWords(clusterWords);

@@ -36,6 +36,7 @@ const refresh = 30_000;
 export default function ManagedPage({ name }: { name: string }) {
   const words = useWords(managedWords);
   const explain = useExplain();
+  const may = useMay('operator');
   const [search, setSearch] = useSearchParams();
   const [seen, setSeen] = useState(false);
   useFollow('managed-clusters');
@@ -71,7 +72,7 @@ export default function ManagedPage({ name }: { name: string }) {
         {tab === 'history' && <HistoryTab name={name} />}
       </div>
       <Suspense>
-        {search.has('remove') && (cluster.removing
+        {search.has('remove') && may && (cluster.removing
           ? <LeavingDialog name={name} onClose={() => set('remove', undefined)} />
           : <RemoveDialog cluster={cluster} onClose={() => set('remove', undefined)} />)}
         {work && <WorkDialog cluster={name} work={work} onClose={() => set('work', undefined)} />}
