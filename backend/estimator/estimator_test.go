@@ -24,6 +24,7 @@ import (
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/estimator"
+	"muster.dev/muster/backend/estimator/estimatortest"
 )
 
 func clusters(names ...string) []*clusterv1alpha1.Cluster {
@@ -50,13 +51,13 @@ func (f *fixture) told() []string {
 
 func TestEstimate(t *testing.T) {
 	f := newFixture(t, func(o *estimator.Options) { o.NotPull = true })
-	m1, m2 := startServer(t), startServer(t)
-	f.services.lead(t, "m1", m1.address)
-	f.services.lead(t, "m2", m2.address)
-	f.services.lead(t, "pulls", m2.address)
+	m1, m2 := estimatortest.Start(t), estimatortest.Start(t)
+	f.services.lead(t, "m1", m1.Address)
+	f.services.lead(t, "m2", m2.Address)
+	f.services.lead(t, "pulls", m2.Address)
 	asked := make(chan string, 10)
-	m1.does(func(_ context.Context, request protoreflect.Message) (int32, error) {
-		asked <- get(request, "cluster").String()
+	m1.Does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		asked <- estimatortest.Field(request, "cluster").String()
 		return 7, nil
 	})
 	all := clusters("m1", "m2", "pulls")
@@ -69,13 +70,13 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("asked about %q", name)
 		}
 	}
-	if m1.connections.Load() != 1 || m2.connections.Load() != 1 || m2.asked.Load() != 3 {
-		t.Errorf("%d and %d connections, %d questions", m1.connections.Load(), m2.connections.Load(), m2.asked.Load())
+	if m1.Connections.Load() != 1 || m2.Connections.Load() != 1 || m2.Asked.Load() != 3 {
+		t.Errorf("%d and %d connections, %d questions", m1.Connections.Load(), m2.Connections.Load(), m2.Asked.Load())
 	}
 	f.Forget("m1")
 	f.Estimate(t.Context(), all[:1], nil)
-	if m1.connections.Load() != 2 {
-		t.Errorf("%d connections after the cluster was removed and came again", m1.connections.Load())
+	if m1.Connections.Load() != 2 {
+		t.Errorf("%d connections after the cluster was removed and came again", m1.Connections.Load())
 	}
 	if told := f.told(); told != nil {
 		t.Errorf("events %v", told)
@@ -85,8 +86,8 @@ func TestEstimate(t *testing.T) {
 // TestQuestion reads a question by what protobuf makes of it.
 func TestQuestion(t *testing.T) {
 	f := newFixture(t, nil)
-	s := startServer(t)
-	f.services.lead(t, "m1", s.address)
+	s := estimatortest.Start(t)
+	f.services.lead(t, "m1", s.Address)
 	need := &workv1alpha2.ReplicaRequirements{
 		Namespace: "shop", PriorityClassName: "high",
 		ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Gi")},
@@ -99,24 +100,24 @@ func TestQuestion(t *testing.T) {
 		},
 	}
 	var got workv1alpha2.ReplicaRequirements
-	s.does(func(_ context.Context, request protoreflect.Message) (int32, error) {
-		requirements := get(request, "requirements").Message()
-		claim := get(requirements, "claim").Message()
+	s.Does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		requirements := estimatortest.Field(request, "requirements").Message()
+		claim := estimatortest.Field(requirements, "claim").Message()
 		got = workv1alpha2.ReplicaRequirements{
-			Namespace: get(requirements, "namespace").String(), PriorityClassName: get(requirements, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
+			Namespace: estimatortest.Field(requirements, "namespace").String(), PriorityClassName: estimatortest.Field(requirements, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
 			NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}, HardNodeAffinity: &corev1.NodeSelector{}},
 		}
 		var failures []error
-		for requests, i := get(requirements, "requests").List(), 0; i < requests.Len(); i++ {
+		for requests, i := estimatortest.Field(requirements, "requests").List(), 0; i < requests.Len(); i++ {
 			var quantity resource.Quantity
-			failures = append(failures, quantity.Unmarshal(get(requests.Get(i).Message(), "value").Bytes()))
-			got.ResourceRequest[corev1.ResourceName(get(requests.Get(i).Message(), "key").String())] = quantity
+			failures = append(failures, quantity.Unmarshal(estimatortest.Field(requests.Get(i).Message(), "value").Bytes()))
+			got.ResourceRequest[corev1.ResourceName(estimatortest.Field(requests.Get(i).Message(), "key").String())] = quantity
 		}
-		for labels, i := get(claim, "selector").List(), 0; i < labels.Len(); i++ {
-			got.NodeClaim.NodeSelector[get(labels.Get(i).Message(), "key").String()] = get(labels.Get(i).Message(), "value").String()
+		for labels, i := estimatortest.Field(claim, "selector").List(), 0; i < labels.Len(); i++ {
+			got.NodeClaim.NodeSelector[estimatortest.Field(labels.Get(i).Message(), "key").String()] = estimatortest.Field(labels.Get(i).Message(), "value").String()
 		}
-		failures = append(failures, got.NodeClaim.HardNodeAffinity.Unmarshal(get(claim, "affinity").Bytes()))
-		for list, i := get(claim, "tolerations").List(), 0; i < list.Len(); i++ {
+		failures = append(failures, got.NodeClaim.HardNodeAffinity.Unmarshal(estimatortest.Field(claim, "affinity").Bytes()))
+		for list, i := estimatortest.Field(claim, "tolerations").List(), 0; i < list.Len(); i++ {
 			var toleration corev1.Toleration
 			failures = append(failures, toleration.Unmarshal(list.Get(i).Bytes()))
 			got.NodeClaim.Tolerations = append(got.NodeClaim.Tolerations, toleration)
@@ -135,20 +136,20 @@ func TestQuestion(t *testing.T) {
 // once, and are asked in line again when they are well.
 func TestUnreachable(t *testing.T) {
 	f := newFixture(t, func(o *estimator.Options) { o.Timeout = 5 * time.Second })
-	well, hanging, broken := startServer(t), startServer(t), startServer(t)
-	well.answers(4)
+	well, hanging, broken := estimatortest.Start(t), estimatortest.Start(t), estimatortest.Start(t)
+	well.Answers(4)
 	released := make(chan struct{})
-	hanging.does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
+	hanging.Does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
 		select {
 		case <-ctx.Done():
 		case <-released:
 		}
 		return 5, ctx.Err()
 	})
-	broken.does(func(context.Context, protoreflect.Message) (int32, error) { return 0, errors.New("no nodes known yet") })
-	f.services.lead(t, "well", well.address)
-	f.services.lead(t, "hanging", hanging.address)
-	f.services.lead(t, "broken", broken.address)
+	broken.Does(func(context.Context, protoreflect.Message) (int32, error) { return 0, errors.New("no nodes known yet") })
+	f.services.lead(t, "well", well.Address)
+	f.services.lead(t, "hanging", hanging.Address)
+	f.services.lead(t, "broken", broken.Address)
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -163,16 +164,16 @@ func TestUnreachable(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	}
-	if hanging.asked.Load() != 1 || broken.asked.Load() != 1 || well.asked.Load() != 3 {
-		t.Errorf("asked %d, %d and %d times", hanging.asked.Load(), broken.asked.Load(), well.asked.Load())
+	if hanging.Asked.Load() != 1 || broken.Asked.Load() != 1 || well.Asked.Load() != 3 {
+		t.Errorf("asked %d, %d and %d times", hanging.Asked.Load(), broken.Asked.Load(), well.Asked.Load())
 	}
 	warning := "Warning EstimatorUnreachable"
 	if diff := cmp.Diff([]string{warning, warning, warning, warning}, f.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	broken.answers(6)
+	broken.Answers(6)
 	close(released)
-	f.services.lead(t, "refusing", well.address) // it has moved
+	f.services.lead(t, "refusing", well.Address) // it has moved
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		f.clock.SetTime(f.clock.Now().Add(2 * time.Minute))
 		return cmp.Equal(map[string]int32{"well": 4, "hanging": 5, "broken": 6, "refusing": 4}, f.Estimate(ctx, all, nil)), nil
@@ -189,10 +190,10 @@ func TestUnreachable(t *testing.T) {
 // Who asked and is gone says nothing about the estimator.
 func TestCancelled(t *testing.T) {
 	f := newFixture(t, nil)
-	s := startServer(t)
-	f.services.lead(t, "m1", s.address)
+	s := estimatortest.Start(t)
+	f.services.lead(t, "m1", s.Address)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
+	s.Does(func(ctx context.Context, _ protoreflect.Message) (int32, error) {
 		cancel()
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -200,7 +201,7 @@ func TestCancelled(t *testing.T) {
 	if known := f.Estimate(ctx, clusters("m1"), nil); len(known) != 0 {
 		t.Errorf("known: %v", known)
 	}
-	s.answers(2)
+	s.Answers(2)
 	if known := f.Estimate(t.Context(), clusters("m1"), nil); known["m1"] != 2 || f.told() != nil {
 		t.Errorf("known afterwards: %v", known)
 	}
@@ -209,8 +210,8 @@ func TestCancelled(t *testing.T) {
 func TestTLS(t *testing.T) {
 	site := httptest.NewTLSServer(nil) // for its certificate
 	site.Close()
-	s := startServer(t, grpc.Creds(credentials.NewServerTLSFromCert(&site.TLS.Certificates[0])))
-	s.answers(9)
+	s := estimatortest.Start(t, grpc.Creds(credentials.NewServerTLSFromCert(&site.TLS.Certificates[0])))
+	s.Answers(9)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
@@ -223,10 +224,10 @@ func TestTLS(t *testing.T) {
 		"not looked at": {func(o *estimator.Options) { o.Insecure = true }, true},
 		"without TLS":   {func(*estimator.Options) {}, false},
 		"at a foreign name": {func(o *estimator.Options) {
-			o.CAFile, o.Address = ca, strings.Replace(s.address, "127.0.0.1", "localhost", 1)
+			o.CAFile, o.Address = ca, strings.Replace(s.Address, "127.0.0.1", "localhost", 1)
 		}, false},
 	} {
-		f := newFixture(t, func(o *estimator.Options) { o.Address = s.address; test.change(o) })
+		f := newFixture(t, func(o *estimator.Options) { o.Address = s.Address; test.change(o) })
 		if known := f.Estimate(t.Context(), clusters("m1"), nil); (known["m1"] == 9) != test.known {
 			t.Errorf("%s: %v, events %v", name, known, f.told())
 		}

@@ -6,12 +6,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/estimator"
+	"muster.dev/muster/backend/estimator/estimatortest"
 	"muster.dev/muster/backend/kube/kubetest"
 	"muster.dev/muster/backend/policy"
 	"muster.dev/muster/backend/scheduling"
@@ -95,7 +102,7 @@ func (e *estimators) say(free map[string]int32) {
 // only the estimators know, and down again.
 func TestOverflowByEstimators(t *testing.T) {
 	e := &estimators{free: map[string]int32{"member1": 2, "member2": 2}}
-	h := startSchedulerWith(t, kubetest.StartHub(t), scheduling.Deps{Gates: policy.DefaultGates(), Estimator: e})
+	h := startSchedulerWith(t, kubetest.StartHub(t), func(ctrl.Manager) scheduling.Deps { return scheduling.Deps{Gates: policy.DefaultGates(), Estimator: e} })
 	for _, name := range []string{"member1", "member2", "member3"} {
 		h.join(t, cluster(name, room(100)))
 	}
@@ -148,4 +155,53 @@ func TestOverflowByEstimators(t *testing.T) {
 		defer e.mu.Unlock()
 		return slices.Equal(e.forgotten, []string{"member3"})
 	})
+}
+
+// TestEstimatorsOverTheWire has the product's client ask real servers, which Services
+// of a real hub lead to. One of the three members has no estimator that answers.
+func TestEstimatorsOverTheWire(t *testing.T) {
+	h := startSchedulerWith(t, kubetest.StartHub(t), func(m ctrl.Manager) scheduling.Deps {
+		estimators, err := estimator.New(estimator.Options{
+			Enabled: true, Timeout: time.Minute, Prefix: estimator.DefaultPrefix, Namespace: estimator.DefaultNamespace, Port: estimator.DefaultPort,
+		}, estimator.Deps{Services: m.GetAPIReader(), Recorder: m.GetEventRecorder("test-scheduler")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Add(estimators); err != nil {
+			t.Fatal(err)
+		}
+		return scheduling.Deps{Gates: policy.DefaultGates(), Estimator: estimators}
+	})
+	h.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: estimator.DefaultNamespace}})
+	first, next := estimatortest.Start(t), estimatortest.Start(t)
+	first.Answers(2)
+	next.Answers(1)
+	h.Create(t, estimatortest.Service(t, "member1", first.Address))
+	h.Create(t, estimatortest.Service(t, "member2", next.Address))
+	silent := estimatortest.Service(t, "member3", "127.0.0.1:1")
+	silent.Spec.Type, silent.Spec.ExternalName = corev1.ServiceTypeClusterIP, ""
+	h.Create(t, silent)
+	for _, name := range []string{"member1", "member2", "member3"} {
+		h.join(t, cluster(name, cores(8, 100)))
+	}
+	b := binding("web", deployment(4, spilling("member1", "member2")))
+	b.Spec.Placement.ClusterAffinities[0].OverflowAffinities = append(b.Spec.Placement.ClusterAffinities[0].OverflowAffinities,
+		policyv1alpha1.OverflowAffinity{AffinityName: "tertiary", ClusterAffinity: *names("member3")})
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{Namespace: "default", ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}
+	h.Create(t, b)
+	h.settled(t, b, workv1alpha2.ReasonSuccess, "member1:2 member2:1 member3:1")
+	h.Await(t, "an Event about the member whose estimator does not answer", func(ctx context.Context) bool {
+		var list corev1.EventList
+		return h.Client.List(ctx, &list) == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.Kind == "Cluster" && e.InvolvedObject.Name == "member3" && e.Reason == "EstimatorUnreachable" && strings.Contains(e.Message, "only ExternalName")
+		})
+	})
+}
+
+// cores gives the cluster cores and room for pods.
+func cores(cpu, pods int64) option {
+	return func(c *clusterv1alpha1.Cluster) {
+		room(pods)(c)
+		c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = *resource.NewQuantity(cpu, resource.DecimalSI)
+	}
 }

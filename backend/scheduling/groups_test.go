@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -113,7 +114,7 @@ func (h *hub) placedOn(t *testing.T, b *workv1alpha2.ResourceBinding) string {
 func TestGroupsOfBindings(t *testing.T) {
 	gates := policy.DefaultGates()
 	gates.WorkloadAffinity = true
-	h := startSchedulerWith(t, kubetest.StartHub(t), scheduling.Deps{Gates: gates})
+	h := startSchedulerWith(t, kubetest.StartHub(t), func(ctrl.Manager) scheduling.Deps { return scheduling.Deps{Gates: gates} })
 	for _, name := range []string{"member1", "member2", "member3"} {
 		h.join(t, cluster(name, room(10)))
 	}

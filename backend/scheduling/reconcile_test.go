@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -103,17 +104,17 @@ type hub struct {
 
 func startScheduler(t *testing.T, h *kubetest.Hub) *hub {
 	t.Helper()
-	return startSchedulerWith(t, h, scheduling.Deps{Gates: policy.DefaultGates()})
+	return startSchedulerWith(t, h, func(ctrl.Manager) scheduling.Deps { return scheduling.Deps{Gates: policy.DefaultGates()} })
 }
 
-func startSchedulerWith(t *testing.T, h *kubetest.Hub, deps scheduling.Deps) *hub {
+func startSchedulerWith(t *testing.T, h *kubetest.Hub, deps func(ctrl.Manager) scheduling.Deps) *hub {
 	t.Helper()
 	w := &wire{}
 	manager, err := kube.NewManager(w.wrap(h.Config()), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheduler, err := scheduling.SetupWithManager(manager, deps)
+	scheduler, err := scheduling.SetupWithManager(manager, deps(manager))
 	if err != nil {
 		t.Fatal(err)
 	}
