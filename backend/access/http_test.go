@@ -196,7 +196,7 @@ func TestHTTPUsers(t *testing.T) {
 		{Name: "bad limit", Method: "GET", Path: "/api/v1/users?limit=0", Cookies: ann, Status: 400},
 		{Name: "bad cursor", Method: "GET", Path: "/api/v1/users?cursor=%21", Cookies: ann, Status: 400},
 		{Name: "create", Method: "POST", Path: "/api/v1/users", Cookies: ann, Header: ours(csrf), Body: `{"name":"bob","role":"operator"}`, Status: 201, Contains: []string{`"password":"`, `"mustChangePassword":true`}},
-		{Name: "twice", Method: "POST", Path: "/api/v1/users", Cookies: ann, Header: ours(csrf), Body: `{"name":"bob","role":"operator"}`, Status: 409},
+		{Name: "twice", Method: "POST", Path: "/api/v1/users", Cookies: ann, Header: ours(csrf), Body: `{"name":"bob","role":"operator"}`, Status: 409, Code: "taken"},
 		{Name: "no role", Method: "POST", Path: "/api/v1/users", Cookies: ann, Header: ours(csrf), Body: `{"name":"eve"}`, Status: 400, Contains: []string{`"field":"role"`}},
 		{Name: "change", Method: "PATCH", Path: "/api/v1/users/bob", Cookies: ann, Header: ours(csrf), Body: `{"disabled":true}`, Status: 200, Contains: []string{`"disabled":true`}},
 		{Name: "reset", Method: "PATCH", Path: "/api/v1/users/bob", Cookies: ann, Header: ours(csrf), Body: `{"resetPassword":true}`, Status: 200, Contains: []string{`"password":"`}},

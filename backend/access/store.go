@@ -89,7 +89,7 @@ func (s store) createUser(ctx context.Context, user User, hash string) error {
 		Name: user.Name, Role: string(user.Role), PasswordHash: hash, Disabled: user.Disabled, MustChangePassword: user.MustChangePassword, CreatedAt: user.CreatedAt,
 	}).Error
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
-		return fault.Conflict("there is already a user %s", user.Name).WithFix("choose another name").WithField("name", "is taken").Wrap(err)
+		return fault.Conflict("there is already a user %s", user.Name).WithCode("taken").WithFix("choose another name").WithField("name", "is taken").Wrap(err)
 	}
 	if err != nil {
 		return fmt.Errorf("create user %s: %w", user.Name, err)

@@ -86,7 +86,7 @@ func (s *Service) CreateSet(ctx context.Context, asked NewSet) (SetRow, error) {
 		}
 		err = hub.Create(ctx, set)
 		if apierrors.IsAlreadyExists(err) {
-			return fault.Conflict("there is a set %s already", asked.Name).WithField("name", "taken")
+			return fault.Conflict("there is a set %s already", asked.Name).WithCode("taken").WithFix("choose another name").WithField("name", "taken")
 		}
 		return kube.Fault(err)
 	})

@@ -102,7 +102,7 @@ func (f *fixture) testSetsByREST(t *testing.T, api http.Handler) {
 		ask("no name", "POST", sets, `{"name":"Blue!"}`, 400, "invalid"),
 		ask("no selector", "POST", sets, `{"name":"blue","selector":"a in"}`, 400, "invalid"),
 		ask("a set", "POST", sets, `{"name":"edge","namespaces":["shop"]}`, 201, ""),
-		ask("taken", "POST", sets, `{"name":"edge"}`, 409, "conflict"),
+		ask("taken", "POST", sets, `{"name":"edge"}`, 409, "taken"),
 		ask("by label", "POST", sets, `{"name":"labelled","selector":"tier=edge"}`, 201, ""),
 		ask("bound again", "PUT", sets+"/edge/bindings/shop", "", 204, ""),
 		ask("bound nowhere", "PUT", sets+"/edge/bindings/nowhere", "", 404, "not-found"),

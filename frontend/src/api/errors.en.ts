@@ -28,6 +28,7 @@ export const en = {
     'audit-unavailable': { what: 'The audit could not be written, so nothing was changed', why: 'The hub changes nothing that it cannot record.', fix: 'Check the hub’s disk and database.' },
     'stale': { what: 'Somebody else saved first', why: 'The policy changed after it was read.', fix: 'Bring both changes together, then save.' },
     'forbidden': { what: 'You may not do this', why: 'Your role does not allow it.', fix: 'An administrator can grant the role under Users.' },
+    'taken': { what: 'This name is taken', why: 'There is one of that name already.', fix: 'Choose another name.' },
     'changed-meanwhile': { what: 'Somebody else changed this in the meantime', why: 'What you saw when you began is not what is there now.', fix: 'Discard your change, look at what is there, and make it again.' },
     'dialect-not-carried': { what: 'This hub does not carry Karmada members', why: 'It runs on an existing Kubernetes API, for Open Cluster Management only.', fix: 'Look under ManagedClusters.' },
     'owned': { what: 'Some of these fields belong to others', why: 'Another program or person set them.', fix: 'Take them over, or leave them as they are.' },

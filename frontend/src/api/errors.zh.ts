@@ -23,6 +23,7 @@ export const zh: ErrorWords = {
     'audit-unavailable': { what: '无法写入审计记录，因此没有任何改动', why: '中心不会执行无法记录的改动。', fix: '请检查中心的磁盘和数据库。' },
     'stale': { what: '其他人先保存了', why: '读取之后策略已被改动。', fix: '合并两边的改动后再保存。' },
     'forbidden': { what: '没有权限', why: '你的角色不允许这样做。', fix: '管理员可在“用户”页面授予角色。' },
+    'taken': { what: '名称已被使用', why: '已有同名的对象。', fix: '请换一个名称。' },
     'changed-meanwhile': { what: '其他人刚刚做了修改', why: '你开始时看到的内容已不是现在的内容。', fix: '请放弃修改，查看现有内容后重新修改。' },
     'dialect-not-carried': { what: '此中心不承载 Karmada 成员集群', why: '它运行在已有的 Kubernetes API 上，只支持 Open Cluster Management。', fix: '请查看 ManagedCluster。' },
     'owned': { what: '部分字段属于其他人', why: '由其他程序或人设置。', fix: '接管这些字段，或保持原样。' },

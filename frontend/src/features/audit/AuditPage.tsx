@@ -3,6 +3,7 @@ import { useCallback, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, Page } from '@/api/model';
 import { useLiveList } from '@/api/useLiveList';
+import { verbWords } from '@/api/verbs';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Choice } from '@/shared/ui/Choice';
@@ -27,6 +28,7 @@ const keyOf = (entry: AuditEntry) => entry.id;
 /** Who changed what. Filter, period and the entry that is open live in the address. */
 export default function AuditPage() {
   const words = useWords(auditWords);
+  const verbs = useWords(verbWords);
   const [search, setSearch] = useSearchParams();
   const filter: Filter = Object.fromEntries(filterFields.flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
   const period = search.get('period') ?? '';
@@ -40,7 +42,7 @@ export default function AuditPage() {
 
   const set = (next: Filter, nextPeriod: string) => setSearch({ ...next, ...(nextPeriod ? { period: nextPeriod } : {}) }, { replace: true });
   const columns = useMemo<Column<AuditEntry>[]>(() => [
-    { key: 'verb', label: words.verb, card: 'title', cell: (entry) => <><span title={entry.verb}>{words.verbs[entry.verb] ?? entry.verb}</span> <span className="dim">{entry.kind}</span></> },
+    { key: 'verb', label: words.verb, card: 'title', cell: (entry) => <><span title={entry.verb}>{verbs[entry.verb] ?? entry.verb}</span> <span className="dim">{entry.kind}</span></> },
     { key: 'object', label: words.object, cell: (entry) => <code className={styles['name']}>{entry.namespace ? `${entry.namespace}/` : ''}{entry.name || '–'}</code> },
     { key: 'actor', label: words.actor, cell: (entry) => <span className={styles['name']}>{entry.actor}</span> },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={tones[entry.outcome]}><span title={entry.outcome === 'unknown' ? words.outcomeHint : undefined}>{words.outcomes[entry.outcome]}</span></StateMark> },
@@ -57,7 +59,7 @@ export default function AuditPage() {
         </Button>
       ),
     },
-  ], [words, open, setSearch]);
+  ], [words, verbs, open, setSearch]);
   const note = useCallback((entry: AuditEntry) => (entry.id === open ? <EntryDetails entry={entry} /> : null), [open]);
   return (
     <div className="page">

@@ -16,7 +16,6 @@ export const en = {
   vias: { rest: 'Dashboard', 'hub-api': 'Hub API', cli: 'Command line' } as Record<string, string>,
   source: 'From',
   verb: 'Action',
-  verbs: { accept: 'accept', apply: 'apply', approve: 'approve', bind: 'bind', cancel: 'cancel', create: 'create', delete: 'delete', deletecollection: 'deletecollection', deny: 'deny', join: 'join', login: 'login', logout: 'logout', onboard: 'onboard', patch: 'patch', register: 'register', renew: 'renew', revoke: 'revoke', update: 'update' } as Record<string, string>,
   absent: 'none',
   changes: 'What changed',
   field: 'Field',

@@ -18,7 +18,6 @@ export const zh: AuditWords = {
   vias: { rest: '界面', 'hub-api': '中心 API', cli: '命令行' },
   source: '来源',
   verb: '动作',
-  verbs: { accept: '接受', apply: '应用', approve: '批准', bind: '绑定', cancel: '取消', create: '创建', delete: '删除', deletecollection: '批量删除', deny: '拒绝', join: '加入', login: '登录', logout: '退出登录', onboard: '接入', patch: '修补', register: '注册', renew: '续期', revoke: '吊销', update: '更新' },
   absent: '无',
   changes: '改动内容',
   field: '字段',

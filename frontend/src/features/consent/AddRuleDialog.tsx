@@ -23,7 +23,7 @@ export default function AddRuleDialog({ onClose }: { onClose: () => void }) {
   const form = useForm({
     initialValues,
     validate: {
-      value: (value, { kind }) => (ruleProblem(kind, value.trim()) ? words.valueHints[kind] : null),
+      value: (value, { kind }) => (!value.trim() ? words.needed : ruleProblem(kind, value.trim()) ? words.valueHints[kind] : null),
       accept: (accept, { approve }) => (accept || approve ? null : words.giveNothing),
     },
   });

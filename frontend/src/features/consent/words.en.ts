@@ -103,6 +103,7 @@ export const en = {
   givesAcceptance: 'acceptance',
   giveCertificate: 'Approve the certificate',
   giveAcceptance: 'Accept the cluster',
+  needed: 'Fill this in',
   giveNothing: 'Choose at least one',
   note: 'Note',
   noteHint: 'Why it is there, so that others know',

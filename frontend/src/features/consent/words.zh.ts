@@ -103,6 +103,7 @@ export const zh: ConsentWords = {
   givesAcceptance: '接纳',
   giveCertificate: '批准证书',
   giveAcceptance: '接纳集群',
+  needed: '请填写',
   giveNothing: '至少选择一项',
   note: '备注',
   noteHint: '说明用途，便于他人了解',

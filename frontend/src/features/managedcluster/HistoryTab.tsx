@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import type { AuditEntry, Page } from '@/api/model';
 import { useLiveList } from '@/api/useLiveList';
+import { verbWords } from '@/api/verbs';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
@@ -16,13 +17,14 @@ const keyOf = (entry: AuditEntry) => entry.id;
 /** Who changed what about this managed cluster: its lines of the audit. */
 export function HistoryTab({ name }: { name: string }) {
   const words = useWords(managedWords);
+  const verbs = useWords(verbWords);
   const list = useLiveList<AuditEntry, Page<AuditEntry>>(managedHistory(name), false);
   const columns = useMemo<Column<AuditEntry>[]>(() => [
-    { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{entry.verb} {entry.kind}</> },
+    { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{verbs[entry.verb] ?? entry.verb} <span className="dim">{entry.kind}</span></> },
     { key: 'who', label: words.who, cell: (entry) => entry.actor },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={outcomeTones[entry.outcome]}>{words.outcomes[entry.outcome]}</StateMark> },
     { key: 'from', label: words.from, minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },
     { key: 'when', label: words.when, right: true, cell: (entry) => <Age at={entry.at} ago /> },
-  ], [words]);
+  ], [words, verbs]);
   return <Listing list={list} caption={words.tabs.history} columns={columns} rowKey={keyOf} empty={<Empty title={words.historyNoneTitle}>{words.historyNoneText}</Empty>} />;
 }

@@ -20,7 +20,8 @@ export function SetPicker({ cluster }: { cluster: ManagedDetail }) {
   const explain = useExplain();
   const may = useMay('operator');
   useFollow('cluster-sets');
-  const { data: names = [] } = useQuery({ ...setNames, enabled: may });
+  const { data: known } = useQuery({ ...setNames, enabled: may });
+  const names = known ?? [];
   const move = useMutation(changeManaged(cluster.name));
   const [chosen, setChosen] = useState('');
   const others = names.filter((name) => name !== cluster.set);
@@ -30,7 +31,9 @@ export function SetPicker({ cluster }: { cluster: ManagedDetail }) {
   };
   return (
     <Section title={words.setTitle} aside={<Link href={paths.clusterSets()}>{cluster.set || '–'}</Link>}>
-      <p className="dim">{words.setText}</p>
+      {known && cluster.set && !known.includes(cluster.set)
+        ? <Notice tone="warn" title={words.setGone(cluster.set)} />
+        : <p className="dim">{words.setText}</p>}
       {may && others.length > 0 && (
         <form className={styles['add']} onSubmit={submit}>
           <NativeSelect className={styles['grow']} aria-label={words.setChange} data={[{ value: '', label: words.setChange }, ...others]} value={chosen} onChange={(event) => setChosen(event.target.value)} />

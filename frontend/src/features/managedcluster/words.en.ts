@@ -87,6 +87,7 @@ export const en = {
   noTaints: 'No taints. A taint keeps placements away that do not tolerate it.',
   setTitle: 'Cluster set',
   setText: 'A cluster is in one such set. Placements choose it through the sets that are bound to their namespace.',
+  setGone: (set: string) => `There is no set ${set} any more: no placement can choose this cluster through it until it is moved to another.`,
   setChange: 'Move to set',
   setMove: 'Move',
   worksSum: (applied: number, available: number, total: number) => `${applied} of ${total} applied, ${available} available`,

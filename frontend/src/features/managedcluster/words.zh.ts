@@ -86,6 +86,7 @@ export const zh: ManagedWords = {
   noTaints: '没有污点。不容忍污点的 Placement 不会选择这个集群。',
   setTitle: '集群集',
   setText: '一个集群只属于一个这样的集群集。Placement 通过绑定到其命名空间的集群集选择集群。',
+  setGone: (set) => `集群集 ${set} 已不存在：移到其他集群集之前，没有 Placement 能通过它选择这个集群。`,
   setChange: '移到集群集',
   setMove: '移动',
   worksSum: (applied, available, total) => `共 ${total} 个，已应用 ${applied} 个，可用 ${available} 个`,
