@@ -1,5 +1,8 @@
 /** The scheduler's own words: its filters, and why each leaves a cluster out. */
 export const en = {
+  available: (fit: string, all: string, reasons: string) => `${fit}/${all} clusters are available: ${reasons}.`,
+  some: (n: string, reason: string) => `${n} ${reason}`,
+  comma: ', ',
   about: {
     missing: (api: string) => `the API ${api} is missing`,
     taint: (taint: string) => `untolerated taint ${taint}`,

@@ -1,6 +1,9 @@
 import type { SchedulingWords } from '@/api/scheduling.en';
 
 export const zh: SchedulingWords = {
+  available: (fit, all, reasons) => `${all} 个集群中有 ${fit} 个可用：${reasons}。`,
+  some: (n, reason) => `${n} 个${reason}`,
+  comma: '，',
   about: {
     missing: (api) => `缺少 API ${api}`,
     taint: (taint) => `不容忍污点 ${taint}`,

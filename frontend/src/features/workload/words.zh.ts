@@ -157,7 +157,7 @@ export const zh: WorkloadWords = {
     'schedule.failed': '没有找到合适的集群（{reason}）：{message}',
     'schedule.stale': '重新调度失败，因此留在原处（{reason}）：{message}',
     'schedule.nowhere': '没有调度到任何集群。',
-    'schedule.filtered': '{filter} 排除了 {count} 个集群：{reason}。',
+    'schedule.filtered': '{filter}：排除了 {count} 个集群，{reason}。',
     'schedule.evicting': '正在从 {cluster} 迁出（{reason}）。',
     'work.missing': '{cluster}：尚未生成 Work。',
     'work.pending': '{cluster}：对象尚未应用。',

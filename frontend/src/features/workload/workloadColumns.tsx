@@ -1,6 +1,7 @@
 import { useMediaQuery } from '@mantine/hooks';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
+import { leftOut, schedulingWords } from '@/api/scheduling';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -54,10 +55,11 @@ function PolicyCell({ row, words }: { row: WorkloadRow; words: WorkloadWords }) 
 
 /** Why a workload is not well, and what the clusters say to it. */
 export function ReasonLine({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
+  const known = useWords(schedulingWords);
   if (row.state === 'ok') return null;
   const { reason, others } = reasonsOf(row);
   const shown = others.slice(0, 2);
-  const main = reason ? sentence(words, { text: reason, code: row.reasonCode, params: row.reasonParams }) : shown.length === 0 && words.noReason[row.state];
+  const main = reason ? sentence(words, leftOut(known, { text: reason, code: row.reasonCode, params: row.reasonParams })) : shown.length === 0 && words.noReason[row.state];
   return (
     <>
       {main}

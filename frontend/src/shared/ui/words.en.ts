@@ -36,6 +36,17 @@ export const en = {
   discardTitle: 'Discard your changes?',
   discardText: 'What you changed since it was saved last is lost.',
   keepEditing: 'Keep editing',
+  yamlFaults: {
+    BAD_INDENT: 'The indentation does not fit what stands above.',
+    TAB_AS_INDENT: 'Tabs cannot indent YAML; use blanks.',
+    DUPLICATE_KEY: 'This key is there twice.',
+    MISSING_CHAR: 'Something is missing here, such as a dash, a colon, a quote or a bracket, or the indentation is off.',
+    MULTIPLE_DOCS: 'One object only: a second one begins here.',
+    UNEXPECTED_TOKEN: 'This cannot stand here.',
+    BLOCK_AS_IMPLICIT_KEY: 'This line cannot begin here; look at the indentation and at the colons.',
+    MULTILINE_IMPLICIT_KEY: 'A key stands on one line and ends with a colon.',
+    BAD_SCALAR_START: 'This text needs quotes.',
+  } as Record<string, string>,
 };
 
 export type UIWords = typeof en;

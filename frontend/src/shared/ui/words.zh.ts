@@ -38,4 +38,15 @@ export const zh: UIWords = {
   discardTitle: '放弃改动？',
   discardText: '上次保存之后的改动将会丢失。',
   keepEditing: '继续编辑',
+  yamlFaults: {
+    BAD_INDENT: '缩进与上文不符。',
+    TAB_AS_INDENT: 'YAML 不能用制表符缩进，请使用空格。',
+    DUPLICATE_KEY: '这个键出现了两次。',
+    MISSING_CHAR: '这里缺少内容，例如短横、冒号、引号或括号，或者缩进不对。',
+    MULTIPLE_DOCS: '只能有一个对象：这里开始了第二个。',
+    UNEXPECTED_TOKEN: '这里不能出现此内容。',
+    BLOCK_AS_IMPLICIT_KEY: '这一行不能从这里开始，请检查缩进和冒号。',
+    MULTILINE_IMPLICIT_KEY: '键必须写在一行内，并以冒号结尾。',
+    BAD_SCALAR_START: '这段文本需要加引号。',
+  },
 };

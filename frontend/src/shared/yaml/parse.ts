@@ -10,6 +10,8 @@ export interface Fault {
   from: number;
   to: number;
   message: string;
+  /** What sort of fault it is, by the reader's name for it. */
+  code?: string;
 }
 
 export interface Parsed {
@@ -51,7 +53,7 @@ export function parse(text: string): Parsed {
   const lineCounter = new LineCounter();
   const doc = parseDocument(text, { ...dialect, lineCounter, keepSourceTokens: true, prettyErrors: false });
   linesOf.set(doc, lineCounter);
-  const faults = doc.errors.map(({ pos: [from, to], message }) => ({ from, to: Math.max(to, from + 1), message }));
+  const faults = doc.errors.map(({ pos: [from, to], message, code }): Fault => ({ from, to: Math.max(to, from + 1), message, code }));
   let value: unknown;
   if (faults.length === 0) {
     try {

@@ -19,8 +19,8 @@ export function problemAt(parsed: Parsed, path: Path, message: string, ofKey = f
 }
 
 /** Faults of the syntax alone: while there are any, nothing else can be said. One slip makes several; a line's first says enough. */
-export function syntaxProblems(parsed: Parsed): EditorProblem[] {
-  const all = parsed.faults.map(({ from, to, message }) => ({ path: [], message, severity: 'error' as const, from, to: Math.min(to, parsed.text.length), line: lineOf(parsed, from) }) satisfies EditorProblem);
+export function syntaxProblems(parsed: Parsed, words: Record<string, string>): EditorProblem[] {
+  const all = parsed.faults.map(({ from, to, message, code = '' }) => ({ path: [], message: words[code] ?? message, severity: 'error' as const, from, to: Math.min(to, parsed.text.length), line: lineOf(parsed, from) }) satisfies EditorProblem);
   return all.filter((problem, index) => all.findIndex((other) => other.line === problem.line) === index);
 }
 

@@ -28,12 +28,12 @@ export function baseOf(detail: PolicyDetail): Base {
   return { yaml: detail.yaml, resourceVersion: detail.row.resourceVersion };
 }
 
-/** Goes on with the draft of the key if it holds changes, else begins one. */
+/** Goes on with the draft of the key if it holds changes, or began with the same; else begins one. */
 export function openSession(key: string, base: Base, label: string): EditSession {
   const held = sessions.get(key);
-  if (held && held.draft.get().text !== held.base.yaml) {
-    held.restored = true;
-    return held;
+  if (held) {
+    held.restored = held.draft.get().text !== held.base.yaml;
+    if (held.restored || (held.base.yaml === base.yaml && held.base.resourceVersion === base.resourceVersion)) return held;
   }
   const known = new Knowledge(knownKinds);
   const session: EditSession = { key, draft: new Draft(base.yaml, extensions(known, label)), known, base, restored: false };

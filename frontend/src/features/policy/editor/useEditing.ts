@@ -7,6 +7,7 @@ import { ApiError } from '@/api/client';
 import { useMay } from '@/api/session';
 import type { PolicyAt } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { uiWords } from '@/shared/ui/words';
 import { diagnosticsOf, type EditorProblem, hubProblems, problemAt, syntaxProblems } from '@/shared/yaml/problems';
 import type { KindFacts } from '../kinds';
 import { dryRun, fleet, policyExists, policySchema, preview as previewOf } from '../queries';
@@ -32,6 +33,7 @@ export interface EditingOptions {
 
 export function useEditing({ session, base, opened, saved, force }: EditingOptions) {
   const words = useWords(editorWords);
+  const faults = useWords(uiWords).yamlFaults;
   const may = useMay('operator');
   const { draft, known } = session;
   const snapshot = useSyncExternalStore(draft.watch, draft.get);
@@ -47,14 +49,14 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
   useEffect(() => known.learn(schema, clusters.map((cluster) => cluster.name)), [known, schema, clusters]);
 
   const own = useMemo(() => {
-    const list = [...syntaxProblems(parsed), ...schemaProblems(parsed, schema, words)];
+    const list = [...syntaxProblems(parsed, faults), ...schemaProblems(parsed, schema, words)];
     if (parsed.faults.length > 0) return list;
     if (!identity.known) return [...list, problemAt(parsed, ['kind'], words.faults.wrongKind)];
     if (!identity.name && !list.some((problem) => problem.path.join('.') === 'metadata')) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.noName));
     if (saved && !sameIdentity(identity, saved)) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.renamed));
     if (exists) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.exists));
     return list;
-  }, [parsed, schema, words, identity, saved, exists]);
+  }, [parsed, schema, words, faults, identity, saved, exists]);
 
   const readable = parsed.faults.length === 0;
   const preview = useQuery(previewOf(asked, readable && identity.known));

@@ -16,12 +16,12 @@ export interface EditSession {
 
 const sessions = new Map<string, EditSession>();
 
-/** Goes on with the draft of the key if it holds changes, else begins one. */
+/** Goes on with the draft of the key if it holds changes, or began with the same text; else begins one. */
 export function openSession(key: string, base: string, label: string): EditSession {
   const held = sessions.get(key);
-  if (held && held.draft.get().text !== held.base) {
-    held.restored = true;
-    return held;
+  if (held) {
+    held.restored = held.draft.get().text !== held.base;
+    if (held.restored || held.base === base) return held;
   }
   const session: EditSession = { key, draft: new Draft(base, [autocompletion({ override: [] }), yamlExtensions(label)]), base, restored: false };
   sessions.set(key, session);

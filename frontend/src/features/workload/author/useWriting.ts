@@ -5,6 +5,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { ApiError } from '@/api/client';
 import { useMay } from '@/api/session';
+import { useWords } from '@/shared/hooks/useWords';
+import { uiWords } from '@/shared/ui/words';
 import { diagnosticsOf, type EditorProblem, hubProblems, syntaxProblems } from '@/shared/yaml/problems';
 import type { WorkloadKey } from '../queries';
 import { trial } from './queries';
@@ -13,6 +15,7 @@ import type { EditSession } from './session';
 const pause = 500;
 
 export function useWriting(session: EditSession, base: string, saved: WorkloadKey | undefined, force: boolean) {
+  const words = useWords(uiWords).yamlFaults;
   const may = useMay('operator');
   const { draft } = session;
   const snapshot = useSyncExternalStore(draft.watch, draft.get);
@@ -27,10 +30,10 @@ export function useWriting(session: EditSession, base: string, saved: WorkloadKe
   const fields = refusal && [400, 422].includes(refusal.status) ? refusal : undefined;
 
   const problems = useMemo<EditorProblem[]>(() => {
-    const own = syntaxProblems(parsed);
+    const own = syntaxProblems(parsed, words);
     const told = fields ? (fields.fields.length > 0 ? fields.fields : [{ field: '', message: fields.detail }]) : [];
     return [...own, ...hubProblems(parsed, told, own)].sort((a, b) => a.from - b.from);
-  }, [parsed, fields]);
+  }, [parsed, fields, words]);
   useEffect(() => draft.change(setDiagnostics(draft.getState(), diagnosticsOf(problems, draft.getState().doc.length))), [draft, problems]);
 
   return { snapshot, problems, may, dirty, refusal, good: current && answer.isSuccess, checking: wanted && !current };
