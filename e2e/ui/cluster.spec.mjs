@@ -101,6 +101,7 @@ test('push: pasted kubeconfig, preflight, join; the fleet list of somebody else 
   await page.goto(`${setting.url}/add-cluster?how=push&step=details`);
   await page.getByLabel('Kubeconfig of the cluster').fill(await readFile(setting.pushKubeconfig, 'utf8'));
   await page.getByRole('button', { name: 'Check', exact: true }).click();
+  await heading('What will be created').waitFor(); // under the name that the page proposes
   await page.getByLabel('Cluster name').fill('pushed');
   await page.getByRole('button', { name: 'Check again' }).click();
   await page.getByRole('button', { name: 'Join pushed' }).click();
