@@ -1,5 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
+import { Link } from 'wouter';
 import type { ClusterDetail, Condition } from '@/api/model';
+import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Facts } from '@/shared/ui/Facts';
@@ -21,8 +23,9 @@ export function OverviewTab({ cluster }: { cluster: ClusterDetail }) {
     <div className={styles['columns']}>
       <div className={styles['column']}>
         <Section title={words.conditions}><Conditions conditions={cluster.conditions} /></Section>
-        <Section title={words.capacity}><Capacity cluster={cluster} /></Section>
-        <ApiList enablements={cluster.apiEnablements} />
+        {cluster.dialect === 'ocm'
+          ? <Section title={words.capacity}><p className="dim">{words.toldThere} <Link href={paths.managedCluster(cluster.name)}>{words.asManaged}</Link></p></Section>
+          : <><Section title={words.capacity}><Capacity cluster={cluster} /></Section><ApiList enablements={cluster.apiEnablements} /></>}
       </div>
       <div className={styles['column']}>
         <Section title={words.facts}>
@@ -33,7 +36,7 @@ export function OverviewTab({ cluster }: { cluster: ClusterDetail }) {
             [words.agent, words.agents[cluster.agent] ?? cluster.agent],
             [words.endpoint, cluster.apiEndpoint ? <code>{cluster.apiEndpoint}</code> : set('')],
             ...(cluster.proxyURL ? [[words.proxy, <code key="proxy">{cluster.proxyURL}</code>] as [string, ReactNode]] : []),
-            [words.id, <code key="id">{cluster.id}</code>],
+            [words.id, cluster.id ? <code key="id">{cluster.id}</code> : set('')],
             [words.created, <Age key="age" at={cluster.createdAt} ago />],
           ]} />
         </Section>

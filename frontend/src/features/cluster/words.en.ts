@@ -52,6 +52,7 @@ export const en = {
   message: 'Message',
   capacity: 'Capacity',
   capacityNone: 'The cluster has not reported its capacity yet.',
+  toldThere: 'An agent of Open Cluster Management tells its capacity there:',
   cpuTitle: 'CPU',
   cores: (n: string) => `${n} cores`,
   allocated: (used: string, total: string) => `${used} of ${total} asked for`,

@@ -54,6 +54,7 @@ export const zh: ClusterWords = {
   message: '信息',
   capacity: '容量',
   capacityNone: '集群尚未上报容量。',
+  toldThere: 'Open Cluster Management 代理上报的容量在这里：',
   cpuTitle: 'CPU',
   cores: (n) => `${n} 核`,
   allocated: (used, total) => `已申请 ${used}，共 ${total}`,

@@ -10,7 +10,7 @@ import { Empty } from '@/shared/ui/Empty';
 import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
-import { ReasonLine, useManagedColumns } from './managedColumns';
+import { hasReason, ReasonLine, useManagedColumns } from './managedColumns';
 import { filterFields, managedList } from './queries';
 import { states } from './state';
 import { StateCounts } from './StateCounts';
@@ -29,9 +29,10 @@ export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
   const sort = search.get('sort') ?? 'name';
   const list = useLiveList<ManagedCluster, ManagedPage>(managedList(filter, sort));
   const columns = useManagedColumns();
-  const note = useCallback((row: ManagedCluster) => row.state !== 'ready' && (
-    <><ReasonLine row={row} />{row.state === 'waiting' && row.dialect === 'ocm' && may && <> <Link href={paths.waiting()}>{words.toRoom}</Link></>}</>
-  ), [words, may]);
+  const note = useCallback((row: ManagedCluster) => {
+    const toRoom = row.state === 'waiting' && row.dialect === 'ocm' && may;
+    return row.state !== 'ready' && (toRoom || hasReason(row)) && <><ReasonLine row={row} />{toRoom && <> <Link href={paths.waiting()}>{words.toRoom}</Link></>}</>;
+  }, [words, may]);
   const filtered = Object.keys(filter).length > 0;
   const setFilter = useCallback((next: Filter) => {
     setSearch((before) => {

@@ -32,6 +32,9 @@ export function Dialect({ row }: { row: Pick<ManagedCluster, 'dialect'> }) {
   return <span className={styles['dialect']} title={words.dialectHints[row.dialect]}>{words.dialects[row.dialect]}</span>;
 }
 
+/** Whether there is anything to say about a cluster that is not well. */
+export const hasReason = (row: ManagedCluster) => Boolean(row.reason || row.message || (row.removing && row.blocking && row.blocking.length > 0));
+
 /** Why a cluster is not well, in the hub's words; the reason is the same term that kubectl shows. */
 export function ReasonLine({ row }: { row: ManagedCluster }) {
   const words = useWords(managedWords);
