@@ -50,7 +50,8 @@ type App struct {
 	first         firstRun
 	dashboardPort string
 	serving       chan struct{}
-	grown         func() // ends what letGrow allows
+	working       chan struct{} // closed once all controllers are at work
+	grown         func()        // ends what letGrow allows
 }
 
 // New prepares a hub: it takes the data directory and the ports, and brings the
@@ -61,7 +62,7 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 		slog.Warn("feature gate has no effect", "name", gate)
 	}
 	a := &App{
-		config: config, live: newLive(), serving: make(chan struct{}),
+		config: config, live: newLive(), serving: make(chan struct{}), working: make(chan struct{}),
 		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(), dialect: newDialect(), confinement: newConfinement(),
 	}
 	if err := config.prepareDataDir(); err != nil {
@@ -125,7 +126,7 @@ func (a *App) RegisterCommand() string { return a.first.register }
 // Start serves until ctx ends. The control plane starts first and stops last.
 func (a *App) Start(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.release()) }()
-	a.grown = letGrow()
+	a.grown = letGrow(controlplane.StoredBytes(a.config.DataDir))
 	defer a.grown()
 	group, above := errgroup.WithContext(ctx)
 	below, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
@@ -164,8 +165,10 @@ func (a *App) Start(ctx context.Context) (err error) {
 type upper interface {
 	// start runs controllers and services until ctx ends.
 	start(ctx context.Context) error
-	// wait returns once their caches are filled.
+	// wait returns once requests can be answered.
 	wait(ctx context.Context) error
+	// fill returns once all controllers are at work.
+	fill(ctx context.Context) error
 	// open lets those in who were to wait for that, and makes what a first run
 	// needs.
 	open(ctx context.Context) error
@@ -209,7 +212,8 @@ func (a *App) startAbove(ctx context.Context) error {
 	}
 	group, inner := errgroup.WithContext(lower)
 	group.Go(func() error { return hub.start(inner) })
-	group.Go(func() error { return keepSmall(inner, a.serving, a.grown) })
+	group.Go(func() error { return keepSmall(inner, a.working, a.grown) })
+	group.Go(func() error { return a.awaitWork(inner, hub) })
 	group.Go(func() error {
 		defer stopLower()
 		if err := hub.wait(inner); err != nil {
@@ -235,5 +239,25 @@ func (a *App) startAbove(ctx context.Context) error {
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
+	return nil
+}
+
+// awaitWork tells when the hub has read what it serves only later: then agents may
+// link, and controllers are at work.
+func (a *App) awaitWork(ctx context.Context, hub upper) error {
+	select {
+	case <-a.serving:
+	case <-ctx.Done():
+		return nil
+	}
+	begin := time.Now()
+	if err := hub.fill(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	close(a.working)
+	slog.Info("hub at work", "after", time.Since(begin).Round(time.Millisecond).String())
 	return nil
 }

@@ -115,6 +115,9 @@ func (h *externalHub) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// fill returns at once: wait has waited for everything.
+func (h *externalHub) fill(context.Context) error { return nil }
+
 // open makes the first administrator, whose password is kept in memory for
 // Welcome and nowhere else. Of several replicas one makes it.
 func (h *externalHub) open(ctx context.Context) error {

@@ -11,14 +11,17 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/access"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/cluster"
 	"muster.dev/muster/backend/enrolment"
+	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
@@ -38,6 +41,7 @@ const (
 // hub is what stands on a serving control plane.
 type hub struct {
 	manager       ctrl.Manager
+	judge         *identity.Authorizer
 	tokens        *token.Watch
 	tokenService  *token.Service
 	registrations *registration.Records
@@ -75,11 +79,7 @@ func newLive() *live.Hub {
 // newHub builds domains and controllers; nothing runs yet.
 func (a *App) newHub() (*hub, error) {
 	config := a.plane.Config()
-	var direct kube.Direct
-	if stored := a.plane.Direct(); stored != nil {
-		direct = stored
-	}
-	manager, err := kube.NewDirectManager(config, direct, slog.New(sorted{slog.Default().Handler()}))
+	manager, err := kube.NewManagerOf(config, a.sources(), slog.New(sorted{slog.Default().Handler()}))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (a *App) newHub() (*hub, error) {
 	clients := func(actor access.Actor) (client.Client, error) { return impersonator.As(actor) }
 	members := kube.NewMembers(manager.GetAPIReader(), clock.RealClock{})
 
-	h := &hub{manager: manager}
+	h := &hub{manager: manager, judge: a.authorizer}
 	h.tokens = token.NewWatch(clientset, a.live, func(ctx context.Context, id string) { h.registrations.TokenRevoked(ctx, id) })
 	h.registrations = registration.NewRecords(registration.Options{DB: a.db, Live: a.live, Tokens: h.tokens})
 	address := token.Hub{Address: a.config.Advertise, CA: a.plane.CA()}
@@ -149,6 +149,20 @@ func (a *App) newHub() (*hub, error) {
 	return h, nil
 }
 
+// first are the kinds that the hub reads before it serves: what requests of agents
+// are judged by, and what a user sees first.
+var first = []client.Object{&clusterv1alpha1.Cluster{}, &certificatesv1.CertificateSigningRequest{}}
+
+// sources are where the manager reads from. What is not needed to serve is read
+// once the hub serves: of thousands of clusters that takes longer than all else.
+func (a *App) sources() kube.Sources {
+	from := kube.Sources{Later: a.serving, First: first}
+	if stored := a.plane.Direct(); stored != nil {
+		from.Direct = stored
+	}
+	return from
+}
+
 // addressPolicy keeps REST from making the hub dial itself.
 func (a *App) addressPolicy() reach.AddressPolicy {
 	policy := reach.AddressPolicy{Allow: a.config.AllowMemberCIDRs}
@@ -173,16 +187,34 @@ func (h *hub) start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// wait returns once every cache is filled and links are accepted.
+// wait returns once requests can be judged and clusters be shown.
 func (h *hub) wait(ctx context.Context) error {
+	for _, kind := range first {
+		if err := kube.Filled(ctx, h.manager.GetCache(), kind); err != nil {
+			return err
+		}
+	}
+	return h.until(ctx, h.tokens.Ready, h.managed.book.Ready, h.judge.Ready)
+}
+
+// fill returns once every cache is filled and links are accepted.
+func (h *hub) fill(ctx context.Context) error {
 	if !h.manager.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("the controllers' caches could not be filled")
 	}
+	return h.until(ctx, h.link.Ready)
+}
+
+// until returns once all of several parts are ready.
+func (h *hub) until(ctx context.Context, ready ...func() error) error {
 	ticker, limit := time.NewTicker(readyPoll), time.NewTimer(readyLimit)
 	defer ticker.Stop()
 	defer limit.Stop()
 	for {
-		err := errors.Join(h.link.Ready(), h.tokens.Ready(), h.managed.book.Ready())
+		var err error
+		for _, part := range ready {
+			err = errors.Join(err, part())
+		}
 		if err == nil {
 			return nil
 		}

@@ -16,9 +16,13 @@ const (
 	// ARCHITECTURE.md). The environment's GOGC wins over both.
 	restPercent, workPercent = 50, 150
 	// startHeap is what the start may take before garbage is collected at all, in
-	// bytes: most of what it makes stays, and a dozen collections on the way there
-	// are a quarter of its CPU.
-	startHeap = 400 << 20
+	// bytes, and storedShare how much more for each byte that is stored: most of what
+	// the start makes stays, and a dozen collections on the way there are a quarter of
+	// its CPU.
+	startHeap   = 400 << 20
+	storedShare = 3
+	// heapShare is which part of the machine's memory it is at most.
+	heapShare = 4
 	// usualPercent is the collector's own setting.
 	usualPercent = 100
 	// workCycle is the pace of collections that means much to do.
@@ -28,14 +32,14 @@ const (
 	settled = 10 * time.Second
 )
 
-// letGrow lets the heap grow as far as startHeap without a look at it. The returned
-// call ends that; so does the first collection.
-func letGrow() (end func()) {
+// letGrow lets the heap grow without a look at it, as far as what is stored, in
+// bytes, makes it grow. The returned call ends that; so does the first collection.
+func letGrow(stored int64) (end func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(startHeap)
+	debug.SetMemoryLimit(growth(stored, machineMemory()))
 	end = sync.OnceFunc(func() {
 		debug.SetGCPercent(usualPercent)
 		debug.SetMemoryLimit(math.MaxInt64)
@@ -44,11 +48,22 @@ func letGrow() (end func()) {
 	return end
 }
 
+// growth is how far the heap may grow at the start, where so much is stored, on a
+// machine with so much memory, all in bytes; 0: nobody knows.
+func growth(stored, machine int64) int64 {
+	wanted := startHeap + storedShare*stored
+	if most := machine / heapShare; wanted > most {
+		wanted = max(most, startHeap)
+	}
+	return wanted
+}
+
 // keepSmall gives memory back to the machine once the start, which is let have
-// what it likes, is over, and again after each time of much work.
-func keepSmall(ctx context.Context, serving <-chan struct{}, grown func()) error {
+// what it likes, is over, and again after each time of much work. The start is over
+// when the controllers are at work.
+func keepSmall(ctx context.Context, working <-chan struct{}, grown func()) error {
 	select {
-	case <-serving:
+	case <-working:
 		grown()
 	case <-ctx.Done():
 		return nil

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -32,5 +33,25 @@ func TestPace(t *testing.T) {
 	p.rest()
 	if got := percent(); got != restPercent {
 		t.Errorf("at rest: %d%%", got)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		stored, machine, want int64
+	}{
+		{"nothing is stored", 0, 16 << 30, startHeap},
+		{"much is stored", 500 << 20, 16 << 30, startHeap + storedShare*500<<20},
+		{"more is stored than the machine has memory for", 4 << 30, 8 << 30, 2 << 30},
+		{"a small machine", 0, 1 << 30, startHeap},
+		{"an unknown machine", 500 << 20, 0, startHeap},
+	} {
+		if got := growth(c.stored, c.machine); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
+		}
+	}
+	if runtime.GOOS == "linux" && machineMemory() <= 0 {
+		t.Error("the machine has no memory")
 	}
 }

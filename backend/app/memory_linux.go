@@ -51,3 +51,24 @@ func dropMappings(maps string) error {
 	}
 	return lines.Err()
 }
+
+// memoryLimit is where Linux says what the group of this process may take.
+const memoryLimit = "/sys/fs/cgroup/memory.max"
+
+// machineMemory is what the machine has, or what this process may take of it, in
+// bytes; 0 if nobody knows.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0
+	}
+	all := int64(info.Totalram) * int64(info.Unit)
+	text, err := os.ReadFile(memoryLimit)
+	if err != nil {
+		return all
+	}
+	if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // else it is "max"
+		return min(all, limit)
+	}
+	return all
+}

@@ -30,6 +30,7 @@ func (a *App) planeOptions() controlplane.Options {
 		Middleware:  a.observe,
 		Proxy:       a.proxy,
 		ProxyAll:    a.proxyAll,
+		Later:       a.serving,
 	}
 	a.addManaged(&options)
 	return options

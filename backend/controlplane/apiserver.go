@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,12 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
 	aggregatorapiserver "k8s.io/kube-aggregator/pkg/apiserver"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	openapicommon "k8s.io/kube-openapi/pkg/common"
@@ -32,6 +37,7 @@ import (
 	kubeopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 	flowcontrolrest "k8s.io/kubernetes/pkg/registry/flowcontrol/rest"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"muster.dev/muster/backend/controlplane/registry"
 )
@@ -59,7 +65,8 @@ func (s *apiServer) flags() []string {
 		"--etcd-servers=" + s.storage.endpoint,
 		"--bind-address=" + address.IP.String(), "--secure-port=" + strconv.Itoa(address.Port), "--advertise-address=127.0.0.1",
 		"--tls-cert-file=" + s.pki.ServingCertFile(), "--tls-private-key-file=" + s.pki.ServingKeyFile(), "--client-ca-file=" + s.pki.CAFile(),
-		"--authorization-mode=RBAC", "--enable-bootstrap-token-auth", "--allow-privileged", "--service-cluster-ip-range=10.0.0.0/16",
+		"--authorization-mode=AlwaysDeny", // until authorize says by what
+		"--enable-bootstrap-token-auth", "--allow-privileged", "--service-cluster-ip-range=10.0.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + sa, "--service-account-signing-key-file=" + sa,
 		"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection",
 		"--endpoint-reconciler-type=none", "--enable-priority-and-fairness=false",
@@ -108,6 +115,8 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	if err != nil {
 		return nil, fmt.Errorf("build generic config: %w", err)
 	}
+	readStored(informers, s.backend)
+	s.authorize(config, informers)
 	s.extend(config) // before the config is copied
 	s.openAPI = config.OpenAPIV3Config
 	kube, resolver, initializers, err := app.CreateKubeAPIServerConfig(completed, config, informers, storageFactory)
@@ -141,7 +150,9 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	if err := s.installGroups(server, completed, config); err != nil {
 		return nil, err
 	}
-	server.AddPostStartHookOrDie("muster/rbac", bootstrapRBAC)
+	server.AddPostStartHookOrDie("muster/rbac", func(hook genericapiserver.PostStartHookContext) error {
+		return bootstrapRBAC(hook, informers.Rbac().V1())
+	})
 	aggregator, err := controlplaneapiserver.CreateAggregatorServer(aggregatorConfig, server, extensionsServer.Informers.Apiextensions().V1().CustomResourceDefinitions(), true, priorities())
 	if err != nil {
 		return nil, fmt.Errorf("build aggregator: %w", err)
@@ -150,6 +161,18 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 		aggregator.GenericAPIServer.Handler.NonGoRestfulMux.Handle(path, handler)
 	}
 	return aggregator, nil
+}
+
+// authorize has requests judged by the domains, then by RBAC as Kubernetes does it.
+func (s *apiServer) authorize(config *genericapiserver.Config, from informers.SharedInformerFactory) {
+	stored := from.Rbac().V1()
+	rules := rbac.New(
+		&rbac.RoleGetter{Lister: stored.Roles().Lister()}, &rbac.RoleBindingLister{Lister: stored.RoleBindings().Lister()},
+		&rbac.ClusterRoleGetter{Lister: stored.ClusterRoles().Lister()}, &rbac.ClusterRoleBindingLister{Lister: stored.ClusterRoleBindings().Lister()},
+	)
+	config.Authorization.Authorizer = union.New(slices.Concat(s.options.Authorizers,
+		[]authorizer.Authorizer{authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), rules})...)
+	config.RuleResolver = rules
 }
 
 // replacedHooks are what the API server would do at its start and this one does
@@ -166,7 +189,6 @@ var replacedHooks = []string{
 func (s *apiServer) extend(config *genericapiserver.Config) {
 	config.RESTOptionsGetter = s.backend.Cached(config.RESTOptionsGetter)
 	config.AuditBackend, config.AuditPolicyRuleEvaluator = s.options.Audit, s.options.AuditPolicy
-	config.Authorization.Authorizer = union.New(append(s.options.Authorizers, config.Authorization.Authorizer)...)
 	longRunning := config.LongRunningFunc
 	config.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
 		_, ours := s.options.Handlers[info.Path]
@@ -196,6 +218,9 @@ func (s *apiServer) installGroups(server *genericapiserver.GenericAPIServer, com
 		return fmt.Errorf("install our groups: %w", err)
 	}
 	s.direct = groups.Direct(config.AdmissionControl)
+	for kind, resource := range storedKinds {
+		s.direct.ReadFrom(kind, newStoredSource(s.backend, resource))
+	}
 	// The group's own web service would swallow the group's versions that custom
 	// resources serve; the aggregator answers group discovery.
 	container := server.Handler.GoRestfulContainer

@@ -26,6 +26,8 @@ import (
 	serviceaccountcontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 	"k8s.io/kubernetes/pkg/serviceaccount"
+
+	"muster.dev/muster/backend/controlplane/registry"
 )
 
 const (
@@ -39,6 +41,8 @@ const (
 type controllers struct {
 	config  *rest.Config
 	pki     *PKI
+	backend *registry.Backend
+	direct  *registry.Direct
 	client  *kubernetes.Clientset
 	meta    metadata.Interface
 	shared  informers.SharedInformerFactory
@@ -56,6 +60,7 @@ func (c *controllers) start(ctx context.Context) error {
 		return fmt.Errorf("build metadata client: %w", err)
 	}
 	c.shared = informers.NewSharedInformerFactory(c.client, 0)
+	readStored(c.shared, c.backend)
 	metaInformers := metadatainformer.NewSharedInformerFactory(c.meta, 0)
 	c.started = make(chan struct{})
 	steps := []func(context.Context) error{
@@ -89,7 +94,7 @@ func (c *controllers) namespaces(ctx context.Context) error {
 func (c *controllers) garbage(ctx context.Context, metaInformers metadatainformer.SharedInformerFactory) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
 	loop, err := garbagecollector.NewGarbageCollector(ctx, c.client, c.meta, mapper, garbagecollector.DefaultIgnoredResources(),
-		informerfactory.NewInformerFactory(c.shared, metaInformers), c.started)
+		newOwnedKinds(informerfactory.NewInformerFactory(c.shared, metaInformers), c.direct), c.started)
 	if err != nil {
 		return fmt.Errorf("build garbage collector: %w", err)
 	}

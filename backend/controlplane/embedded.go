@@ -130,11 +130,31 @@ func (e *Embedded) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.run(ctx, aggregator) })
 	group.Go(func() error { return e.populate(ctx, kinds) })
+	group.Go(func() error { return e.control(ctx, backend) })
 	return group.Wait()
 }
 
-// populate waits for the API, fills it with what the hub needs, the definitions of
-// its own kinds among it, and starts the controllers.
+// control runs Kubernetes' own controllers until ctx ends.
+func (e *Embedded) control(ctx context.Context, backend *registry.Backend) error {
+	for _, begin := range []<-chan struct{}{e.serving, e.options.Later} {
+		if begin == nil {
+			continue
+		}
+		select {
+		case <-begin:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	loops := &controllers{config: e.Config(), pki: e.pki, backend: backend, direct: e.Direct()}
+	if err := loops.start(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// populate waits for the API and fills it with what the hub needs, the definitions
+// of its own kinds among it.
 func (e *Embedded) populate(ctx context.Context, definitions func() ([]*apiextensionsv1.CustomResourceDefinition, error)) error {
 	config := e.Config()
 	if err := waitFor(ctx, config, "/livez/ping"); err != nil {
@@ -167,8 +187,7 @@ func (e *Embedded) populate(ctx context.Context, definitions func() ([]*apiexten
 				return fmt.Errorf("bootstrap the domains: %w", err)
 			}
 		}
-		loops := &controllers{config: config, pki: e.pki}
-		return loops.start(ctx) // not the group's context, which ends with it
+		return nil
 	})
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {

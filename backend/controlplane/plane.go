@@ -27,8 +27,8 @@ import (
 type Plane interface {
 	// Start serves until ctx ends and returns after everything has stopped.
 	Start(ctx context.Context) error
-	// Ready returns nil once the API serves, its roles and kinds exist and
-	// the controllers run, else why not.
+	// Ready returns nil once the API serves and its roles and kinds exist, else why
+	// not.
 	Ready() error
 	// Config is how the hub itself reaches the API, with all rights and no
 	// client-side rate limit.
@@ -86,4 +86,7 @@ type Options struct {
 	// Bootstrap writes what the domains want to exist before the plane is ready,
 	// when roles do; kinds may be missing then. May be nil.
 	Bootstrap func(ctx context.Context, config *rest.Config) error
+	// Later is closed when Kubernetes' own controllers may begin, which read all
+	// there is and which nobody waits for; nil: as soon as the plane is ready.
+	Later <-chan struct{}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
@@ -24,16 +25,17 @@ const parallelWrites = 8
 
 // bootstrapRBAC writes Kubernetes' own roles and the hub's. It replaces the
 // API server's hook, which polls, asks for each role by name and takes a second
-// longer. Those of Kubernetes' controllers show in what members let the proxy's
+// longer: what there is already is found in what the authorizer reads anyway. Those
+// of Kubernetes' controllers show in what members let the proxy's
 // account impersonate (contract karmada.md section 12.4).
-func bootstrapRBAC(hook genericapiserver.PostStartHookContext) error {
+func bootstrapRBAC(hook genericapiserver.PostStartHookContext, known rbacinformers.Interface) error {
 	config := rest.CopyConfig(hook.LoopbackClientConfig)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("build bootstrap client: %w", err)
 	}
-	stored, err := listRoles(hook, client)
+	stored, err := readRoles(hook, client, known)
 	if err != nil {
 		return err
 	}

@@ -2,90 +2,69 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 )
 
 // storedRoles is what the bootstrap compares with and writes to: the roles and
-// bindings as four lists showed them, not one question for each.
+// bindings as the authorizer's caches hold them, not one question for each.
 type storedRoles struct {
 	clusterRoles, roles               storedRules
 	clusterRoleBindings, roleBindings storedBindings
 }
 
-// storedRules reads roles from a list, and writes them to the API.
+// storedRules finds roles in a cache, and writes them to the API.
 type storedRules struct {
 	reconciliation.RuleOwnerModifier
-	byName map[types.NamespacedName]reconciliation.RuleOwner
+	find func(namespace, name string) (reconciliation.RuleOwner, error)
 }
 
 // Get implements reconciliation.RuleOwnerModifier.
 func (s storedRules) Get(namespace, name string) (reconciliation.RuleOwner, error) {
-	if found, ok := s.byName[types.NamespacedName{Namespace: namespace, Name: name}]; ok {
-		return found, nil
-	}
-	return nil, apierrors.NewNotFound(rbacv1.Resource("roles"), name)
+	return s.find(namespace, name)
 }
 
-// storedBindings reads bindings from a list, and writes them to the API.
+// storedBindings finds bindings in a cache, and writes them to the API.
 type storedBindings struct {
 	reconciliation.RoleBindingModifier
-	byName map[types.NamespacedName]reconciliation.RoleBinding
+	find func(namespace, name string) (reconciliation.RoleBinding, error)
 }
 
 // Get implements reconciliation.RoleBindingModifier.
 func (s storedBindings) Get(namespace, name string) (reconciliation.RoleBinding, error) {
-	if found, ok := s.byName[types.NamespacedName{Namespace: namespace, Name: name}]; ok {
-		return found, nil
-	}
-	return nil, apierrors.NewNotFound(rbacv1.Resource("rolebindings"), name)
+	return s.find(namespace, name)
 }
 
-func listRoles(ctx context.Context, client kubernetes.Interface) (*storedRoles, error) {
+// readRoles returns once the caches are filled.
+func readRoles(ctx context.Context, client kubernetes.Interface, known rbacinformers.Interface) (*storedRoles, error) {
+	for _, informer := range []cache.SharedIndexInformer{
+		known.ClusterRoles().Informer(), known.ClusterRoleBindings().Informer(), known.Roles().Informer(), known.RoleBindings().Informer(),
+	} {
+		if err := wait.PollUntilContextCancel(ctx, storedPoll, true, func(context.Context) (bool, error) { return informer.HasSynced(), nil }); err != nil {
+			return nil, err
+		}
+	}
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	clusterRoles, err := rbac.ClusterRoles().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list cluster roles: %w", err)
-	}
-	clusterRoleBindings, err := rbac.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list cluster role bindings: %w", err)
-	}
-	roles, err := rbac.Roles(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list roles: %w", err)
-	}
-	roleBindings, err := rbac.RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list role bindings: %w", err)
-	}
-	stored := &storedRoles{
-		clusterRoles:        storedRules{reconciliation.ClusterRoleModifier{Client: rbac.ClusterRoles()}, map[types.NamespacedName]reconciliation.RuleOwner{}},
-		roles:               storedRules{reconciliation.RoleModifier{Client: rbac, NamespaceClient: namespaces}, map[types.NamespacedName]reconciliation.RuleOwner{}},
-		clusterRoleBindings: storedBindings{reconciliation.ClusterRoleBindingClientAdapter{Client: rbac.ClusterRoleBindings()}, map[types.NamespacedName]reconciliation.RoleBinding{}},
-		roleBindings:        storedBindings{reconciliation.RoleBindingClientAdapter{Client: rbac, NamespaceClient: namespaces}, map[types.NamespacedName]reconciliation.RoleBinding{}},
-	}
-	for i := range clusterRoles.Items {
-		role := &clusterRoles.Items[i]
-		stored.clusterRoles.byName[types.NamespacedName{Name: role.Name}] = reconciliation.ClusterRoleRuleOwner{ClusterRole: role}
-	}
-	for i := range roles.Items {
-		role := &roles.Items[i]
-		stored.roles.byName[types.NamespacedName{Namespace: role.Namespace, Name: role.Name}] = reconciliation.RoleRuleOwner{Role: role}
-	}
-	for i := range clusterRoleBindings.Items {
-		binding := &clusterRoleBindings.Items[i]
-		stored.clusterRoleBindings.byName[types.NamespacedName{Name: binding.Name}] = reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}
-	}
-	for i := range roleBindings.Items {
-		binding := &roleBindings.Items[i]
-		stored.roleBindings.byName[types.NamespacedName{Namespace: binding.Namespace, Name: binding.Name}] = reconciliation.RoleBindingAdapter{RoleBinding: binding}
-	}
-	return stored, nil
+	return &storedRoles{
+		clusterRoles: storedRules{reconciliation.ClusterRoleModifier{Client: rbac.ClusterRoles()}, func(_, name string) (reconciliation.RuleOwner, error) {
+			role, err := known.ClusterRoles().Lister().Get(name)
+			return reconciliation.ClusterRoleRuleOwner{ClusterRole: role.DeepCopy()}, err
+		}},
+		roles: storedRules{reconciliation.RoleModifier{Client: rbac, NamespaceClient: namespaces}, func(namespace, name string) (reconciliation.RuleOwner, error) {
+			role, err := known.Roles().Lister().Roles(namespace).Get(name)
+			return reconciliation.RoleRuleOwner{Role: role.DeepCopy()}, err
+		}},
+		clusterRoleBindings: storedBindings{reconciliation.ClusterRoleBindingClientAdapter{Client: rbac.ClusterRoleBindings()}, func(_, name string) (reconciliation.RoleBinding, error) {
+			binding, err := known.ClusterRoleBindings().Lister().Get(name)
+			return reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding.DeepCopy()}, err
+		}},
+		roleBindings: storedBindings{reconciliation.RoleBindingClientAdapter{Client: rbac, NamespaceClient: namespaces}, func(namespace, name string) (reconciliation.RoleBinding, error) {
+			binding, err := known.RoleBindings().Lister().RoleBindings(namespace).Get(name)
+			return reconciliation.RoleBindingAdapter{RoleBinding: binding.DeepCopy()}, err
+		}},
+	}, nil
 }

@@ -38,6 +38,14 @@ func NewAuthorizer() *Authorizer { return &Authorizer{} }
 // Attach gives the Authorizer sight of the hub's objects.
 func (z *Authorizer) Attach(facts Facts) { z.facts.Store(&facts) }
 
+// Ready returns nil once the Authorizer sees the hub's objects.
+func (z *Authorizer) Ready() error {
+	if z.facts.Load() == nil {
+		return errStarting
+	}
+	return nil
+}
+
 // Facts are what judging a request needs to know about the hub.
 type Facts interface {
 	// Registered tells whether a Cluster of this name exists.

@@ -5,15 +5,18 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/registration"
 )
 
@@ -46,16 +49,30 @@ func SetupWithManager(m ctrl.Manager, d Deps) (*Revocations, error) {
 	return revocations, nil
 }
 
-// attaching gives Authorizer and Admission sight of the hub. The manager starts
-// it after its caches are filled.
+// seen are the kinds that judging a request reads from the cache.
+var seen = []client.Object{&clusterv1alpha1.Cluster{}, &certificatesv1.CertificateSigningRequest{}}
+
+// attaching gives Authorizer and Admission sight of the hub, as soon as what they
+// read is in the manager's cache. Other kinds may take a while longer.
 type attaching struct {
 	manager ctrl.Manager
 	deps    Deps
 	facts   *HubFacts
 }
 
+// GetCache has the manager start this with its caches, not when all are filled.
+func (a attaching) GetCache() cache.Cache { return a.manager.GetCache() }
+
 // Start implements manager.Runnable.
 func (a attaching) Start(ctx context.Context) error {
+	for _, kind := range seen {
+		if err := kube.Filled(ctx, a.manager.GetCache(), kind); err != nil {
+			if ctx.Err() != nil {
+				return nil // stopped before it began
+			}
+			return fmt.Errorf("see the hub's objects: %w", err)
+		}
+	}
 	if err := a.facts.revocations.load(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +17,11 @@ import (
 // Direct is a short way to objects that this process stores: past the API's door,
 // with the same rules and the same errors.
 type Direct interface {
-	// Serves says whether objects of the Go type of o are stored here. The other
-	// methods are for these only.
+	// Serves says whether objects of the Go type of o are stored here. Create and
+	// Patch are for these only.
 	Serves(o runtime.Object) bool
+	// Reads says whether ListWatch knows the Go type of o.
+	Reads(o runtime.Object) bool
 	// Create stores an object, which is the stored one afterwards.
 	Create(ctx context.Context, o client.Object) error
 	// Patch changes an object, or its status if that is the subresource, by a JSON
@@ -29,14 +33,38 @@ type Direct interface {
 
 const statusSubresource = "status"
 
-// goDirect has a manager's cache read, and its client write, what direct serves
-// where it is stored. No cache may be confined to a part of such a kind.
-func goDirect(options *manager.Options, direct Direct) {
+// Sources say where the manager of a hub reads from, and when.
+type Sources struct {
+	// Direct stores some kinds itself; nil: none.
+	Direct Direct
+	// Later is closed when everything may be read; nil: it may be from the start on.
+	// Until then only the kinds of First are, for whom somebody waits.
+	Later <-chan struct{}
+	First []client.Object
+}
+
+// listWatch is what a cache of objects like o is filled from, instead of source.
+func (s Sources) listWatch(source toolscache.ListerWatcher, o runtime.Object) toolscache.ListerWatcher {
+	if s.Direct != nil && s.Direct.Reads(o) {
+		source = s.Direct.ListWatch(o)
+	}
+	isFirst := func(first client.Object) bool { return reflect.TypeOf(first) == reflect.TypeOf(o) }
+	if s.Later == nil || slices.ContainsFunc(s.First, isFirst) {
+		return source
+	}
+	return gated{source, s.Later}
+}
+
+// goDirect has a manager's cache read from the sources, and its client write what
+// is stored in this process there. No cache may be confined to a part of such a
+// kind.
+func goDirect(options *manager.Options, from Sources) {
 	options.Cache.NewInformer = func(source toolscache.ListerWatcher, o runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		if direct.Serves(o) {
-			source = direct.ListWatch(o)
-		}
-		return toolscache.NewSharedIndexInformer(source, o, resync, indexers)
+		return toolscache.NewSharedIndexInformer(from.listWatch(source, o), o, resync, indexers)
+	}
+	direct := from.Direct
+	if direct == nil {
+		return
 	}
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		base, err := client.New(config, options)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,22 @@ func Follow(ctx context.Context, from Cache, object client.Object, tell func(bef
 	<-ctx.Done()
 	if err := informer.RemoveEventHandler(registered); err != nil {
 		slog.Debug("events could not be left", "error", err)
+	}
+	return nil
+}
+
+// filledPoll is how often Filled looks.
+const filledPoll = 5 * time.Millisecond
+
+// Filled returns once all objects of the kind of object are in the cache, or ctx
+// has ended.
+func Filled(ctx context.Context, from Cache, object client.Object) error {
+	informer, err := from.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err == nil {
+		err = wait.PollUntilContextCancel(ctx, filledPoll, true, func(context.Context) (bool, error) { return informer.HasSynced(), nil })
+	}
+	if err != nil {
+		return fmt.Errorf("fill the cache of %T: %w", object, err)
 	}
 	return nil
 }

@@ -38,12 +38,11 @@ func NewManager(hub *rest.Config, logger *slog.Logger) (manager.Manager, error) 
 	return newManager(hub, logger, manager.Options{})
 }
 
-// NewDirectManager is NewManager for a hub that stores some kinds itself, nil: none.
-func NewDirectManager(hub *rest.Config, direct Direct, logger *slog.Logger) (manager.Manager, error) {
+// NewManagerOf is NewManager for a hub that does not read everything from its API,
+// or not at once.
+func NewManagerOf(hub *rest.Config, from Sources, logger *slog.Logger) (manager.Manager, error) {
 	options := manager.Options{}
-	if direct != nil {
-		goDirect(&options, direct)
-	}
+	goDirect(&options, from)
 	return newManager(hub, logger, options)
 }
 

@@ -30,6 +30,26 @@ type Backend struct {
 	shared    *etcdkubernetes.Client
 	compactor etcd3.Compactor
 	stop      func()
+
+	mu     sync.Mutex
+	stored map[schema.GroupResource]Stored
+}
+
+// Stored is how a resource is stored.
+type Stored struct {
+	Storage storage.Interface
+	// Root begins the keys of all objects, NewList makes an empty list of them.
+	Root    string
+	NewList func() runtime.Object
+}
+
+// Stored returns how a resource with a watch cache is stored; it is known once the
+// API server has been built.
+func (b *Backend) Stored(resource schema.GroupResource) (s Stored, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok = b.stored[resource]
+	return s, ok
 }
 
 // NewBackend returns a backend over clients of connect that forgets every
@@ -37,7 +57,7 @@ type Backend struct {
 func NewBackend(connect func() *clientv3.Client, compaction time.Duration) *Backend {
 	shared := connect()
 	compactor := etcd3.NewCompactor(shared, compaction, clock.RealClock{}, nil)
-	return &Backend{connect: connect, shared: wrapped(shared), compactor: compactor, stop: compactor.Stop}
+	return &Backend{connect: connect, shared: wrapped(shared), compactor: compactor, stop: compactor.Stop, stored: map[schema.GroupResource]Stored{}}
 }
 
 func wrapped(client *clientv3.Client) *etcdkubernetes.Client {
@@ -124,6 +144,9 @@ func (b *Backend) cached(config *storagebackend.ConfigForResource, resourcePrefi
 		return nil, nil, fmt.Errorf("build watch cache of %s: %w", config.GroupResource, err)
 	}
 	delegator := cacher.NewCacheDelegator(watched, store)
+	b.mu.Lock()
+	b.stored[config.GroupResource] = Stored{delegator, resourcePrefix, newListFunc}
+	b.mu.Unlock()
 	return delegator, sync.OnceFunc(func() {
 		delegator.Stop()
 		watched.Stop()

@@ -30,6 +30,7 @@ import (
 // managed fields, which tell writers apart, are not kept for writes of the hub.
 type Direct struct {
 	kinds      map[reflect.Type]*directKind
+	read       map[reflect.Type]cache.ListerWatcher // of others' kinds
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
 }
@@ -54,11 +55,23 @@ var hubUser = &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.
 
 // newDirect serves kinds, whose writes admit judges.
 func newDirect(admit admission.Interface, kinds map[reflect.Type]*directKind) *Direct {
-	return &Direct{kinds: kinds, admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(Scheme)}
+	return &Direct{kinds: kinds, read: map[reflect.Type]cache.ListerWatcher{}, admission: admit, interfaces: admission.NewObjectInterfacesFromScheme(Scheme)}
 }
 
 // Serves says whether objects of the Go type of o are stored here.
 func (d *Direct) Serves(o runtime.Object) bool { return d.kinds[reflect.TypeOf(o)] != nil }
+
+// Reads says whether ListWatch knows the Go type of o: those that are stored here,
+// and those of ReadFrom.
+func (d *Direct) Reads(o runtime.Object) bool {
+	return d.Serves(o) || d.read[reflect.TypeOf(o)] != nil
+}
+
+// ReadFrom has objects of the Go type of o read from a source. It belongs before
+// the first use.
+func (d *Direct) ReadFrom(o runtime.Object, source cache.ListerWatcher) {
+	d.read[reflect.TypeOf(o)] = source
+}
 
 // Create stores a new object, of a kind that Serves allows; o is the stored object
 // afterwards. Its errors are those of the API.
@@ -109,8 +122,11 @@ func (d *Direct) Patch(ctx context.Context, o client.Object, patch client.Patch,
 	return nil
 }
 
-// ListWatch feeds a cache of all objects of the kind of o, which Serves allows.
+// ListWatch feeds a cache of all objects of the kind of o, which Reads allows.
 func (d *Direct) ListWatch(o runtime.Object) cache.ListerWatcher {
+	if source := d.read[reflect.TypeOf(o)]; source != nil {
+		return source
+	}
 	store := d.kinds[reflect.TypeOf(o)].main
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -205,6 +206,57 @@ func TestDirectListWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectEvent(t, events, "changed after")
+	cancel()
+	<-ended
+}
+
+// A cache of metadata knows owners, and neither specs nor who wrote what.
+func TestDirectMetadata(t *testing.T) {
+	direct := groupsOverEtcd(t, nil).Direct(&markAdmission{})
+	for _, other := range []schema.GroupVersionResource{
+		workv1alpha1.GroupVersion.WithResource("bindings"), workv1alpha2.GroupVersion.WithResource("works"), {Version: "v1", Resource: "secrets"},
+	} {
+		if _, ok := direct.Metadata(other); ok {
+			t.Errorf("there is metadata of %s", other)
+		}
+	}
+	source, ok := direct.Metadata(workv1alpha1.GroupVersion.WithResource("works"))
+	if !ok {
+		t.Fatal("there is no metadata of works")
+	}
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "u"}
+	before := newWork("before")
+	before.OwnerReferences, before.ManagedFields = []metav1.OwnerReference{owner}, []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update"}}
+	if err := direct.Create(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 10)
+	tell := func(verb string, o any) {
+		known := o.(*metav1.PartialObjectMetadata)
+		if len(known.ManagedFields) > 0 || len(known.OwnerReferences) != 1 || known.UID == "" || known.ResourceVersion == "" {
+			t.Errorf("metadata: %+v", known)
+		}
+		events <- verb + " " + known.Namespace + "/" + known.Name
+	}
+	informer := cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { tell("added", o) }, UpdateFunc: func(_, o any) { tell("changed", o) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	expectEvent(t, events, "added karmada-es-m1/before")
+	after := newWork("after")
+	after.OwnerReferences = []metav1.OwnerReference{owner}
+	if err := direct.Create(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+	expectEvent(t, events, "added karmada-es-m1/after")
 	cancel()
 	<-ended
 }
