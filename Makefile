@@ -135,7 +135,7 @@ test-clusters: setup build kube image ## Run the tests that need clusters with k
 
 .PHONY: bench
 bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted)
-	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember ./e2e/load/simklusterlet
+	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember ./e2e/load/simklusterlet ./e2e/load/clonehub
 	@go test -count=1 -run '^$$' -bench 'Decide|Preview' ./backend/scheduling ./backend/workload/preview
 	@go test -count=1 -timeout 120m -run '^$$' -bench . -benchtime 1x ./e2e
 

@@ -42,7 +42,7 @@ var borders = []struct {
 	{"github.com/gorilla/websocket", []string{"backend/live", "backend/tunnel", "agent/tunnel"}, nil},
 	{"k8s.io/kubernetes", []string{"backend/controlplane", "e2e/cluster/kube"}, nil},
 	{"google.golang.org/grpc", []string{"backend/controlplane", "backend/estimator"}, nil},
-	{"go.etcd.io/etcd", []string{"backend/controlplane", "e2e/cluster/kube"}, nil},
+	{"go.etcd.io/etcd", []string{"backend/controlplane", "e2e/cluster/kube", "e2e/load/clonehub"}, nil},
 }
 
 // goPackage is what go list tells about one package.
