@@ -206,7 +206,7 @@ func (c oldClients) owned(t *testing.T) {
 	}
 	byManager := map[string]string{}
 	for _, entry := range object.GetManagedFields() {
-		byManager[entry.Manager+" "+entry.APIVersion+" "+string(entry.Operation)] += string(entry.FieldsV1.Raw)
+		byManager[entry.Manager+" "+entry.APIVersion+" "+string(entry.Operation)] += entry.FieldsV1.GetRawString()
 	}
 	if fields := byManager["scheduler work.karmada.io/v1alpha2 Update"]; !strings.Contains(fields, "f:placement") || !strings.Contains(fields, "f:gracefulEvictionTasks") {
 		t.Errorf("the writer of v1alpha2 owns %s", fields)
