@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
 
 // testRefusedClaim: an object on which the hub's own admission lets nobody write a
@@ -20,7 +22,12 @@ func testRefusedClaim(t *testing.T, f *fixture) {
 	pp := newPP(ns, "p", sel("v1", "ConfigMap", "fixed", nil), clusters("member1"))
 	f.Create(t, pp)
 	f.Await(t, "the refusal to be told", func(ctx context.Context) bool { return f.event(ctx, ns, "fixed", "ApplyPolicyFailed") })
-	f.Await(t, "the end of the binding", func(ctx context.Context) bool { return f.binding(ctx, ns, "fixed-configmap") == nil })
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fixed-configmap"}}
+	f.Await(t, "the binding to be taken back", func(ctx context.Context) bool {
+		return f.Client.Get(ctx, client.ObjectKeyFromObject(b), b) == nil && b.DeletionTimestamp != nil
+	})
+	f.update(t, b, func() { b.Finalizers = nil }) // as the controller of Works would
+	f.Await(t, "the end of the binding", func(ctx context.Context) bool { return f.Gone(ctx, client.ObjectKeyFromObject(b), b) })
 	f.remove(t, deny)
 	f.awaitClaim(t, cm, "fixed-configmap", pp)
 }
