@@ -20,12 +20,12 @@ func TestEventsWaitForWhatTheyTellAbout(t *testing.T) {
 		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "SyncFailed", "Sync", "100%% refused")
 		state[0], pod.Name = "changed since", "another"
 
-		time.Sleep(eventDelay / 2)
+		<-time.After(eventDelay / 2) // the clock of the test
 		synctest.Wait()
 		if len(sink.Events) != 0 {
 			t.Fatalf("told at once: %s", <-sink.Events)
 		}
-		time.Sleep(eventDelay)
+		<-time.After(eventDelay)
 		synctest.Wait()
 		for _, want := range []string{"Normal Sync the object is [applied]", "Warning SyncFailed 100% refused"} {
 			select {
