@@ -22,7 +22,7 @@ func (d *detector) templateChanged(ref Ref, old, current *unstructured.Unstructu
 	switch {
 	case current == nil, !content:
 		happened = change{}
-	case old == nil && !d.cache.Synced():
+	case old == nil && d.cache.Initial(ref.APIVersion, ref.Kind):
 		happened = change{mark: markInitial}
 	default:
 		happened.version = current.GetResourceVersion()

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// firstLook bounds how long kinds that do not answer hold up those who wait for
+// patience is how long kinds of which nothing comes hold up those who wait for
 // the cache.
-const firstLook = 10 * time.Second
+const patience = 10 * time.Second
 
 // CacheOptions say what a Cache holds.
 type CacheOptions struct {
@@ -77,15 +77,21 @@ func NewCache(config *rest.Config, o CacheOptions) (*Cache, error) {
 func (c *Cache) Start(ctx context.Context) error {
 	watches := watches{cache: c, running: map[kind]*running{}}
 	defer watches.stop()
-	late := time.AfterFunc(firstLook, func() { c.synced.Store(true) })
-	defer late.Stop()
 	watches.run(ctx)
 	return nil
 }
 
-// Synced says whether every kind that was known at the start was looked at once.
-// Kinds that do not answer count as looked at after a while.
+// Synced says whether every kind that was known at the start was read once. Kinds
+// that cannot be read do not count, nor those of which nothing comes for a while; one
+// that is only large is waited for.
 func (c *Cache) Synced() bool { return c.synced.Load() }
+
+// Initial says whether a kind that was known at the start is being read for the
+// first time: what comes of it now is not new, the hub is.
+func (c *Cache) Initial(apiVersion, kind string) bool {
+	s := c.store(apiVersion, kind)
+	return s != nil && s.initial.Load()
+}
 
 // Get returns a template, which must not be changed.
 func (c *Cache) Get(ref Ref) (*unstructured.Unstructured, bool) {

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/test/bufconn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +29,12 @@ import (
 type api struct {
 	mu     sync.Mutex
 	broken map[string]bool
+	// silent resources never answer.
+	silent map[string]bool
+	// pages are empty pages of the list of configmaps before the one that holds
+	// them, which take each of time.
+	pages int
+	each  time.Duration
 	// events are sent to the watchers of configmaps.
 	events chan any
 }
@@ -33,6 +42,7 @@ type api struct {
 var resources = []metav1.APIResource{
 	{Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"list", "watch", "delete"}},
 	{Name: "gadgets", Kind: "Gadget", Namespaced: true, Verbs: metav1.Verbs{"list", "watch", "delete"}},
+	{Name: "widgets", Kind: "Widget", Namespaced: true, Verbs: metav1.Verbs{"list", "watch", "delete"}},
 	{Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: metav1.Verbs{"create"}},
 	{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list", "watch", "delete"}},
 	{Name: "configmaps/status", Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"list", "watch", "delete"}},
@@ -63,7 +73,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse := func(code int32) {
 		answer(int(code), metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: code, Reason: metav1.StatusReasonInvalid})
 	}
-	resource := map[string]string{"/api/v1/configmaps": "configmaps", "/api/v1/gadgets": "gadgets"}[r.URL.Path]
+	resource, _ := strings.CutPrefix(r.URL.Path, "/api/v1/")
 	a.mu.Lock()
 	broken := a.broken[resource]
 	a.mu.Unlock()
@@ -74,22 +84,38 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
 	case r.URL.Path == "/api/v1":
 		answer(http.StatusOK, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1", APIResources: resources})
-	case resource == "":
+	case !slices.ContainsFunc(resources, func(one metav1.APIResource) bool { return one.Name == resource }):
 		answer(http.StatusNotFound, nil)
+	case a.silent[resource]:
+		<-r.Context().Done()
 	case broken:
 		refuse(http.StatusInternalServerError)
 	case r.URL.Query().Get("sendInitialEvents") != "":
 		refuse(http.StatusUnprocessableEntity)
 	case r.URL.Query().Get("watch") != "":
 		a.watch(w, r, resource)
-	case resource == "gadgets":
-		answer(http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "GadgetList", "metadata": map[string]any{"resourceVersion": "9"}, "items": []any{}})
+	case resource != "configmaps":
+		answer(http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "9"}, "items": []any{}})
+	case a.another(r):
+		answer(http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "ConfigMapList", "metadata": map[string]any{"resourceVersion": "9", "continue": "more"}, "items": []any{}})
 	default:
 		answer(http.StatusOK, map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMapList", "metadata": map[string]any{"resourceVersion": "9"},
 			"items": []any{configMap("shop", "a", "1"), configMap("shop", "b", "2"), configMap("other", "a", "3"), configMap("karmada-system", "hidden", "4"), configMap("shop", "kube-root-ca.crt", "5")},
 		})
 	}
+}
+
+// another says, after the time that it takes, whether an empty page comes first.
+func (a *api) another(r *http.Request) bool {
+	select {
+	case <-time.After(a.each):
+	case <-r.Context().Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages--
+	return a.pages >= 0
 }
 
 func (a *api) watch(w http.ResponseWriter, r *http.Request, resource string) {
@@ -118,19 +144,76 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestCache(t *testing.T) {
-	t.Parallel()
-	a := &api{broken: map[string]bool{"gadgets": true}, events: make(chan any)}
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+// newCache returns a cache of what a serves, over connections in memory.
+func newCache(t *testing.T, a *api) *catalog.Cache {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	server := &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
 	scope, err := catalog.NewScope(catalog.DefaultSkippedNamespaces)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.NewCache(&rest.Config{Host: server.URL}, catalog.CacheOptions{Scope: scope, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
+	c, err := catalog.NewCache(&rest.Config{Host: "http://api", Dial: dial}, catalog.CacheOptions{Scope: scope, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+func start(t *testing.T, c *catalog.Cache) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A kind that never answers holds up nobody for long; one that is large does,
+// because what it lacks would be taken for gone, and what comes later for new.
+func TestCacheWaitsForLargeKinds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pages, each = 12, 4 * time.Second
+		a := &api{silent: map[string]bool{"widgets": true}, pages: pages, each: each}
+		c := newCache(t, a)
+		initial := make(chan bool, 10)
+		c.Subscribe(func(ref catalog.Ref, _, _ *unstructured.Unstructured) { initial <- c.Initial(ref.APIVersion, ref.Kind) })
+		begun := time.Now()
+		start(t, c)
+		await(t, "the cache", c.Synced)
+		if took := time.Since(begun); took < pages*each || took > pages*each+25*time.Second {
+			t.Errorf("the cache counts as read after %s, the kind takes %s", took, pages*each)
+		}
+		if got := len(c.List("v1", "ConfigMap", "shop")); got != 2 {
+			t.Errorf("%d in shop", got)
+		}
+		if !<-initial {
+			t.Error("what was there at the start is told of as new")
+		}
+		if c.Initial("v1", "ConfigMap") {
+			t.Error("the kind counts as unread")
+		}
+	})
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	a := &api{broken: map[string]bool{"gadgets": true}, events: make(chan any)}
+	c := newCache(t, a)
 	told := make(chan string, 20)
 	c.Subscribe(func(ref catalog.Ref, old, current *unstructured.Unstructured) {
 		text := ref.String()
@@ -141,15 +224,7 @@ func TestCache(t *testing.T) {
 		}
 		told <- text
 	})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	start(t, c)
 
 	// A kind that cannot be listed holds up nobody.
 	await(t, "the cache", c.Synced)

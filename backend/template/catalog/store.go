@@ -18,6 +18,10 @@ type store struct {
 	apiVersion, kindName any
 	// looked is set once the kind was read, or could not be.
 	looked atomic.Bool
+	// came counts what came of it: pages of its list, objects of its stream.
+	came atomic.Int64
+	// initial says that the kind was there at the start and was not read yet.
+	initial atomic.Bool
 	// failing says that the kind could not be read when it was last tried.
 	failing atomic.Bool
 
@@ -56,6 +60,7 @@ func (s *store) list(namespace string) []*unstructured.Unstructured {
 // Transformer implements cache.TransformingStore.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
+		s.came.Add(1)
 		if o, ok := object.(*unstructured.Unstructured); ok {
 			s.strip(o)
 		}
@@ -156,6 +161,7 @@ func (s *store) Replace(list []any, _ string) error {
 			s.remove(ref)
 		}
 	}
+	s.initial.Store(false)
 	if !s.looked.Swap(true) {
 		signal(s.cache.looked)
 	}

@@ -47,6 +47,8 @@ type running struct {
 	store *store
 	stop  context.CancelFunc
 	done  sync.WaitGroup
+	came  int64 // of the store, when patience ended last
+	lost  bool  // nothing came since the time before
 }
 
 // run looks up kinds until ctx ends: at once, when a definition or an API server
@@ -57,11 +59,16 @@ func (w *watches) run(ctx context.Context) {
 			signal(w.cache.poked)
 		}
 	})
+	impatient := time.NewTicker(patience)
+	defer impatient.Stop()
 	w.look(ctx)
 	for ctx.Err() == nil {
 		timer := time.NewTimer(w.wait)
 		select {
 		case <-ctx.Done():
+		case <-impatient.C:
+			w.lose()
+			w.judge()
 		case <-w.cache.looked:
 			w.judge()
 		case <-w.cache.poked:
@@ -82,6 +89,7 @@ func (w *watches) look(ctx context.Context) {
 		w.wait = settle(w.wait)
 		return
 	}
+	first := w.now == nil
 	w.now = now
 	w.cache.mapper.replace(now.mapper)
 	for k, r := range w.running {
@@ -91,10 +99,18 @@ func (w *watches) look(ctx context.Context) {
 	}
 	for k := range now.kinds {
 		if w.running[k] == nil {
-			w.begin(ctx, k)
+			w.begin(ctx, k, first)
 		}
 	}
 	w.judge()
+}
+
+// lose counts kinds as looked at of which nothing came while the cache was patient.
+func (w *watches) lose() {
+	for _, r := range w.running {
+		came := r.store.came.Load()
+		r.lost, r.came = came == r.came, came
+	}
 }
 
 // judge says when to look again, and whether every kind was looked at.
@@ -104,7 +120,7 @@ func (w *watches) judge() {
 	}
 	looked := true
 	for _, r := range w.running {
-		looked = looked && r.store.looked.Load()
+		looked = looked && (r.lost || r.store.looked.Load())
 	}
 	if looked {
 		w.cache.synced.Store(true)
@@ -125,9 +141,10 @@ func settle(last time.Duration) time.Duration {
 	return min(2*last, settleMost)
 }
 
-func (w *watches) begin(ctx context.Context, k kind) {
+func (w *watches) begin(ctx context.Context, k kind, atStart bool) {
 	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // the store tells what matters
 	r := &running{store: newStore(w.cache, k), stop: stop}
+	r.store.initial.Store(atStart)
 	w.running[k] = r
 	w.cache.mu.Lock()
 	w.cache.stores[typeKey{k.apiVersion, k.name}] = r.store
@@ -185,6 +202,7 @@ func (s *store) source() cache.ListerWatcher {
 // and holds up no other.
 func (s *store) note(ctx context.Context, err error) {
 	if err == nil {
+		s.came.Add(1)
 		s.failing.Store(false)
 		return
 	}
