@@ -1,7 +1,8 @@
 // Package eviction moves workloads off clusters that must not or cannot run
 // them: clusters with a NoExecute taint that is not tolerated, and clusters where
 // an application stays unhealthy (contract sections 7.7 and 8.6). It also keeps
-// the taints that ClusterTaintPolicies ask for.
+// the taints that ClusterTaintPolicies ask for, and writes on clusters the actions
+// that Remedies ask for.
 //
 // We take a cluster out of a binding's spec.clusters and put a task into
 // spec.gracefulEvictionTasks; the scheduler finds another cluster, propagation
@@ -13,5 +14,5 @@
 //	                                          └─ suppressDeletion: a user decides
 //
 // Taints and applications are looked at only with the feature gate Failover;
-// tasks, whoever made them, always.
+// tasks, whoever made them, and Remedies always.
 package eviction

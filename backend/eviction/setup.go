@@ -64,6 +64,9 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if err := NewBindingReconciler(m.GetClient(), m.GetEventRecorder("eviction-controller"), d).SetupWithManager(m); err != nil {
 		return fmt.Errorf("set up controller eviction: %w", err)
 	}
+	if err := NewRemedyReconciler(m.GetClient()).SetupWithManager(m); err != nil {
+		return fmt.Errorf("set up controller remedy: %w", err)
+	}
 	if !d.Gates.Failover {
 		return nil
 	}

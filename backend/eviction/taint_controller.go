@@ -51,15 +51,7 @@ var conditionsChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bo
 }}
 
 func (r *TaintReconciler) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
-	var clusters clusterv1alpha1.ClusterList
-	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(clusters.Items))
-	for i := range clusters.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-	}
-	return requests
+	return everyCluster(ctx, r.hub)
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -21,6 +21,7 @@ import (
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	ocmworkv1alpha1 "muster.dev/muster/backend/apis/ocm/work/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	remedyv1alpha1 "muster.dev/muster/backend/apis/remedy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
@@ -31,7 +32,7 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
-		appsv1alpha1.AddToScheme, configv1alpha1.AddToScheme, clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
+		appsv1alpha1.AddToScheme, configv1alpha1.AddToScheme, clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, remedyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
 		ocmv1.AddToScheme, ocmv1alpha1.AddToScheme, ocmv1beta1.AddToScheme, ocmv1beta2.AddToScheme, ocmworkv1.AddToScheme, ocmworkv1alpha1.AddToScheme,
 		ocmaddonv1alpha1.AddToScheme, ocmaddonv1beta1.AddToScheme, ocmoperatorv1.AddToScheme,
 	} {
