@@ -104,7 +104,7 @@ func (p *plan) chooseImages(cm *ocmoperatorv1.ClusterManager, ours string) {
 	p.registration = webhook{short: "registration", image: p.image}
 	p.work = webhook{short: "work", image: choose("workImagePullSpec", cm.Spec.WorkImagePullSpec)}
 	for field, wanted := range map[string]string{"placementImagePullSpec": cm.Spec.PlacementImagePullSpec, "addOnManagerImagePullSpec": cm.Spec.AddOnManagerImagePullSpec} {
-		if image, _ := component.Image(wanted, ours); image != ours {
+		if image, foreign := component.Image(wanted, ours); image != ours || foreign {
 			p.note("spec.%s: placement and add-ons are part of the image of registrationImagePullSpec", field)
 		}
 	}
@@ -215,29 +215,14 @@ func (p *plan) chooseIdentities(cm *ocmoperatorv1.ClusterManager) {
 			users = append(users, driver.CSR.AutoApprovedIdentities...)
 		}
 	}
-	if slices.Contains(p.gates, gateAutoApproval+"=true") {
+	switch approving := slices.Contains(p.gates, gateAutoApproval+"=true"); {
+	case approving && len(users) == 0:
+		p.note("feature gate %s: clusters are accepted by who introduces them, and spec.registrationConfiguration names nobody in autoApproveUsers or autoApprovedIdentities", gateAutoApproval)
+	case approving:
 		slices.Sort(users)
 		p.autoApprove = slices.Compact(users)
-	}
-}
-
-// noteUnsupported lists what we do not act on.
-func (p *plan) noteUnsupported(cm *ocmoperatorv1.ClusterManager) {
-	if c := cm.Spec.RegistrationConfiguration; c != nil {
-		for _, driver := range c.RegistrationDrivers {
-			if driver.AuthType != authCSR && driver.AuthType != "" {
-				p.note("spec.registrationConfiguration.registrationDrivers %q: agents register by certificate signing request", driver.AuthType)
-			}
-		}
-		if c.ImporterConfiguration != nil {
-			p.note("spec.registrationConfiguration.importerConfiguration: clusters are not imported")
-		}
-	}
-	if c := cm.Spec.WorkConfiguration; c != nil && c.WorkDriver != "" && c.WorkDriver != driverKube {
-		p.note("spec.workConfiguration.workDriver %q: works travel by the Kubernetes API", c.WorkDriver)
-	}
-	if cm.Spec.ServerConfiguration != nil {
-		p.note("spec.serverConfiguration: there is no gRPC server")
+	case len(users) > 0:
+		p.note("spec.registrationConfiguration.autoApproveUsers, autoApprovedIdentities need the feature gate %s", gateAutoApproval)
 	}
 }
 

@@ -174,15 +174,23 @@ func spread(app string) *corev1.Affinity {
 	}}
 }
 
+// requirementsGiven is the type that takes the requirements of the resource.
+const requirementsGiven = string(ocmoperatorv1.ResourceQosRequirement)
+
 // Resources says what a container asks for: usual, nothing ("BestEffort"), or what is given ("ResourceRequirement").
 func Resources(kind string, given *corev1.ResourceRequirements, usual corev1.ResourceRequirements) corev1.ResourceRequirements {
 	switch {
 	case kind == "BestEffort":
 		return corev1.ResourceRequirements{}
-	case kind == "ResourceRequirement" && given != nil:
+	case kind == requirementsGiven && given != nil:
 		return *given
 	}
 	return usual
+}
+
+// IdleRequirements says whether requirements were given that their type leaves aside.
+func IdleRequirements(kind string, given *corev1.ResourceRequirements) bool {
+	return given != nil && kind != requirementsGiven
 }
 
 // Requests are resource requests without limits.

@@ -147,13 +147,15 @@ func (p plan) workArgs(k *ocmoperatorv1.Klusterlet, cluster string) []string {
 	if grace := settings.AppliedManifestWorkEvictionGracePeriod; grace != nil {
 		args.text("appliedmanifestwork-eviction-grace-period", grace.Duration.String())
 	}
+	if !p.mode.IsSingleton() { // there these flags are the registration agent's
+		args.number("kube-api-qps", int64(settings.KubeAPIQPS))
+		args.number("kube-api-burst", int64(settings.KubeAPIBurst))
+	}
+	args.number("hub-kube-api-qps", int64(settings.HubKubeAPIQPS))
+	args.number("hub-kube-api-burst", int64(settings.HubKubeAPIBurst))
 	if p.mode.IsSingleton() {
 		return args
 	}
-	args.number("kube-api-qps", int64(settings.KubeAPIQPS))
-	args.number("kube-api-burst", int64(settings.KubeAPIBurst))
-	args.number("hub-kube-api-qps", int64(settings.HubKubeAPIQPS))
-	args.number("hub-kube-api-burst", int64(settings.HubKubeAPIBurst))
 	args.text("feature-gates", strings.Join(p.workGates, ","))
 	if p.mode.IsHosted() {
 		args.text("spoke-kubeconfig", memberDir+"/kubeconfig")

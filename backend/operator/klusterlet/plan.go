@@ -102,9 +102,7 @@ func newPlan(k *ocmoperatorv1.Klusterlet, settings Settings) (plan, error) {
 func (p *plan) chooseImages(k *ocmoperatorv1.Klusterlet, ours string) {
 	choose := func(field, wanted string) string {
 		image, foreign := component.Image(wanted, ours)
-		if foreign {
-			p.unsupported = append(p.unsupported, fmt.Sprintf("spec.%s names an image of the original project; ours is run instead: %s", field, image))
-		}
+		p.note(foreign, "spec.%s names an image of the original project; ours is run instead: %s", field, image)
 		return image
 	}
 	if p.mode.IsSingleton() {
@@ -122,16 +120,31 @@ func (p *plan) resolveGates(k *ocmoperatorv1.Klusterlet) {
 	p.unknownGates = append(unknown, others...)
 	p.registrationGates = component.AgentRegistrationGates.Differences(registration)
 	p.workGates = component.AgentWorkGates.Differences(work)
+	for _, gate := range slices.Concat(p.registrationGates, p.workGates) {
+		name, _, _ := strings.Cut(gate, "=")
+		if why := idleGates[name]; why != "" {
+			p.note(true, "feature gate %s: %s", gate, why)
+		}
+	}
+}
+
+// idleGates are gates that, set away from their default, change nothing here.
+var idleGates = map[string]string{
+	"V1beta1CSRAPICompatibility": "certificates.k8s.io/v1 alone is spoken",
+	"ExecutorValidatingCaches":   "the rights of executors are asked for at each apply",
 }
 
 // chooseBootstraps takes several Secrets where several hubs are asked for.
 func (p *plan) chooseBootstraps(k *ocmoperatorv1.Klusterlet) {
 	wanted := registrationOf(k).BootstrapKubeConfigs
+	several := slices.Contains(p.registrationGates, gateMultipleHubs+"=true")
 	if wanted.Type != typeLocalSecrets || wanted.LocalSecrets == nil {
+		p.note(wanted.LocalSecrets != nil, "spec.registrationConfiguration.bootstrapKubeConfigs.localSecretsConfig needs the type %s", typeLocalSecrets)
+		p.note(several, "feature gate %s=true: spec.registrationConfiguration.bootstrapKubeConfigs names no secrets", gateMultipleHubs)
 		return
 	}
-	if !slices.Contains(p.registrationGates, gateMultipleHubs+"=true") {
-		p.unsupported = append(p.unsupported, "spec.registrationConfiguration.bootstrapKubeConfigs needs the feature gate "+gateMultipleHubs)
+	if !several {
+		p.note(true, "spec.registrationConfiguration.bootstrapKubeConfigs needs the feature gate %s", gateMultipleHubs)
 		return
 	}
 	var names []string
@@ -141,32 +154,6 @@ func (p *plan) chooseBootstraps(k *ocmoperatorv1.Klusterlet) {
 	if len(names) > 0 {
 		p.bootstraps = names
 	}
-}
-
-// noteUnsupported lists what we do not act on.
-func (p *plan) noteUnsupported(k *ocmoperatorv1.Klusterlet) {
-	note := func(asked bool, format string, args ...any) {
-		if asked {
-			p.unsupported = append(p.unsupported, fmt.Sprintf(format, args...))
-		}
-	}
-	registration := registrationOf(k)
-	driver := registration.RegistrationDriver
-	note(driver.AuthType != "" && driver.AuthType != authCSR,
-		"spec.registrationConfiguration.registrationDriver.authType %q: the agent registers by certificate signing request", driver.AuthType)
-	if addon := registration.AddOnKubeClientRegistrationDriver; addon != nil {
-		note(addon.AuthType != "" && addon.AuthType != authCSR,
-			"spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType %q: add-ons are not registered by the agent", addon.AuthType)
-	}
-	note(len(registration.ClusterLabels) > 0, "spec.registrationConfiguration.clusterLabels: label the ManagedCluster on the hub")
-	for i, server := range k.Spec.ExternalServerURLs {
-		note(len(server.CABundle) > 0, "spec.externalServerURLs[%d].caBundle: the agent tells the hub the certificate authority of its own kubeconfig", i)
-	}
-	for key := range registration.ClusterAnnotations {
-		note(!strings.HasPrefix(key, "agent.open-cluster-management.io/"),
-			"spec.registrationConfiguration.clusterAnnotations %q: only keys that begin with agent.open-cluster-management.io/ reach the hub", key)
-	}
-	slices.Sort(p.unsupported)
 }
 
 // usualResources is what an agent asks for where nothing is said.

@@ -188,6 +188,9 @@ func TestWhatIsNotActedOnIsSaid(t *testing.T) {
 		{"image of the original", func(s *ocmoperatorv1.KlusterletSpec) {
 			s.WorkImagePullSpec = ocmoperatorv1.DefaultWorkImage + ":v1.3.1"
 		}, "workImagePullSpec"},
+		{"image of another mode, as clusteradm writes it", func(s *ocmoperatorv1.KlusterletSpec) {
+			s.ImagePullSpec = "quay.io/open-cluster-management/registration-operator:v1.3.1"
+		}, ""},
 		{"schema default", func(s *ocmoperatorv1.KlusterletSpec) { s.WorkImagePullSpec = ocmoperatorv1.DefaultWorkImage }, ""},
 		{"driver", func(s *ocmoperatorv1.KlusterletSpec) {
 			s.RegistrationConfiguration = &ocmoperatorv1.RegistrationConfiguration{RegistrationDriver: ocmoperatorv1.RegistrationDriver{AuthType: "grpc"}}
