@@ -173,4 +173,8 @@ func TestKarmadaMemberLeavesWithManifestWorks(t *testing.T) {
 		list, err := h.dynamic.Resource(manifestWorksResource).Namespace("west").List(ctx, metav1.ListOptions{})
 		return h.managedCluster(t, "west") == nil && (apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0)
 	})
+	eventually(t, "the namespace that the other dialect needed goes, too", func(ctx context.Context) bool {
+		_, err := h.client.CoreV1().Namespaces().Get(ctx, "west", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }

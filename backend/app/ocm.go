@@ -73,6 +73,9 @@ func (a *App) newManaged(manager ctrl.Manager, clients func(access.Actor) (clien
 	deps := consent.Deps{Rules: book, Audit: a.audit}
 	if a.external == nil { // watches of an existing API are its own, and an operator describes its hub
 		deps.Watches = a.confinement.watches
+		if deps.Spaces, err = kube.NewPurger(a.plane.Config()); err != nil {
+			return nil, err
+		}
 		if err := clustermanager.SetupOwn(manager, a.config.Version); err != nil {
 			return nil, err
 		}

@@ -105,7 +105,7 @@ func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 		err = fmt.Errorf("read managed cluster %s: %w", request.Name, err)
 	case registration.Mirrored(cluster):
 		if cluster.DeletionTimestamp == nil { // no agent of the field serves it
-			err = r.ensureSpace(ctx, cluster.Name)
+			err = r.ensureSpace(ctx, cluster.Name, true)
 		}
 	case cluster.DeletionTimestamp != nil:
 		err = r.withdraw(ctx, cluster)
@@ -146,7 +146,7 @@ func (r *AcceptanceReconciler) behind(cluster *ocmv1.ManagedCluster) bool {
 func (r *AcceptanceReconciler) accept(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
 	var group errgroup.Group
 	name := cluster.Name
-	group.Go(func() error { return r.ensureSpace(ctx, name) })
+	group.Go(func() error { return r.ensureSpace(ctx, name, false) })
 	group.Go(func() error { return r.ensure(ctx, clusterRole(name, acceptedRules(name))) })
 	held := r.putFinalizer(ctx, cluster)
 	err := group.Wait()
@@ -226,10 +226,13 @@ func (r *AcceptanceReconciler) forget(ctx context.Context, cluster string) error
 	}
 	r.watches.Recheck(cluster)
 	binding := new(rbacv1.RoleBinding)
-	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding); err != nil {
-		return client.IgnoreNotFound(err)
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding)
+	if apierrors.IsNotFound(err) {
+		return r.dropSpace(ctx, cluster)
 	}
-	_, err := r.releaseWork(ctx, cluster)
+	if err == nil {
+		_, err = r.releaseWork(ctx, cluster)
+	}
 	return err
 }
 

@@ -112,7 +112,11 @@ func (h *hubUnderTest) startControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := consent.SetupWithManager(manager, consent.Deps{Rules: h.rules, Audit: h.audit}); err != nil {
+	purger, err := kube.NewPurger(h.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := consent.SetupWithManager(manager, consent.Deps{Rules: h.rules, Audit: h.audit, Spaces: purger}); err != nil {
 		t.Fatal(err)
 	}
 	h.Run(t, manager)
@@ -184,6 +188,7 @@ func TestAcceptance(t *testing.T) {
 	t.Run("denied", h.testDenied)
 	t.Run("accepted again", h.testAcceptedAgain)
 	t.Run("deleted", h.testDeleted)
+	t.Run("mirrored", h.testMirrored)
 	t.Run("by rule", h.testByRule)
 	t.Run("certificates", h.testCertificates)
 	t.Run("clean-up", h.testCleanUp)
@@ -263,6 +268,47 @@ func (h *hubUnderTest) testAccepted(t *testing.T) {
 	h.Await(t, "the role to be made again", func(ctx context.Context) bool {
 		return h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "c1"}, role) == nil
 	})
+}
+
+// testMirrored: the namespace that was made for a Karmada member's mirror goes with
+// it, unless somebody uses it, had it before, or an agent of the field comes.
+func (h *hubUnderTest) testMirrored(t *testing.T) {
+	ctx := t.Context()
+	h.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mirror-before"}})
+	names := []string{"mirror-before", "mirror-used", "mirror-replaced", "mirror-plain"}
+	for _, name := range names {
+		mirror := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"muster.dev/origin": "Cluster"}}}
+		mirror.Spec.HubAcceptsClient = true
+		h.Create(t, mirror)
+		h.Await(t, "namespace "+name, func(ctx context.Context) bool {
+			space := new(corev1.Namespace)
+			return h.Client.Get(ctx, client.ObjectKey{Name: name}, space) == nil && space.Labels[ocmv1.ClusterNameLabel] == name
+		})
+	}
+	h.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "mirror-used", Name: "somebodys"}})
+	replaced := h.cluster(ctx, "mirror-replaced")
+	replaced.Annotations = nil
+	if err := h.Client.Update(ctx, replaced); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitReason(t, "mirror-replaced", ocmv1.ReasonAccepted)
+	for _, name := range names {
+		if err := h.Client.Delete(ctx, h.cluster(ctx, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		h.Await(t, name+" gone", func(ctx context.Context) bool { return h.cluster(ctx, name) == nil })
+	}
+	h.Await(t, "an unused namespace to go with its mirror", func(ctx context.Context) bool {
+		return h.Gone(ctx, client.ObjectKey{Name: "mirror-plain"}, new(corev1.Namespace))
+	})
+	for _, name := range names[:3] {
+		space := new(corev1.Namespace)
+		if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, space); err != nil || space.DeletionTimestamp != nil {
+			t.Errorf("namespace %s went with its cluster: %v", name, err)
+		}
+	}
 }
 
 func work(name string) *ocmworkv1.ManifestWork {

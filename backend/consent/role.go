@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
@@ -119,8 +120,9 @@ const addonGroup = "addon.open-cluster-management.io"
 // roles makes, mends and removes the roles of clusters. hub reads from a cache,
 // live from the API.
 type roles struct {
-	hub  client.Client
-	live client.Reader
+	hub    client.Client
+	live   client.Reader
+	spaces Spaces // nil: no namespace is removed
 }
 
 // bind gives the agents of a cluster their rights. The role comes before its
@@ -267,28 +269,57 @@ func (r roles) releaseWork(ctx context.Context, cluster string) (bool, error) {
 	return true, r.release(ctx, binding)
 }
 
-// ensureSpace makes a cluster's namespace.
-func (r roles) ensureSpace(ctx context.Context, cluster string) error {
+// annotationBorrowed marks a namespace that was made for the mirror of a Karmada
+// member, in whose dialect there is none of that name: it goes with the member. That
+// of a member of Open Cluster Management stays (contract section 2.8).
+const annotationBorrowed = "muster.dev/goes-with-cluster"
+
+// ensureSpace makes a cluster's namespace; mirrored, one that goes with the cluster.
+func (r roles) ensureSpace(ctx context.Context, cluster string, mirrored bool) error {
 	current := new(corev1.Namespace)
 	err := r.hub.Get(ctx, client.ObjectKey{Name: cluster}, current)
+	_, borrowed := current.Annotations[annotationBorrowed]
 	switch {
 	case apierrors.IsNotFound(err):
-		err = r.hub.Create(ctx, &corev1.Namespace{ObjectMeta: roleMeta("", cluster, cluster)})
+		made := &corev1.Namespace{ObjectMeta: roleMeta("", cluster, cluster)}
+		if mirrored {
+			made.Annotations = map[string]string{annotationBorrowed: cluster}
+		}
+		err = r.hub.Create(ctx, made)
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the look that its appearance causes puts the label on
 		}
 	case err != nil:
 	case current.DeletionTimestamp != nil:
 		err = errors.New("it is being deleted")
-	case current.Labels[ocmv1.ClusterNameLabel] != cluster:
+	case current.Labels[ocmv1.ClusterNameLabel] != cluster || borrowed && !mirrored:
 		before := current.DeepCopy()
 		current.Labels = with(current.Labels, ocmv1.ClusterNameLabel, cluster)
+		if !mirrored {
+			delete(current.Annotations, annotationBorrowed)
+		}
 		err = r.hub.Patch(ctx, current, client.MergeFrom(before))
 	}
 	if err != nil {
 		return fmt.Errorf("ensure namespace %s: %w", cluster, err)
 	}
 	return nil
+}
+
+// dropSpace removes the namespace that was made for a mirror, unless somebody uses it.
+func (r roles) dropSpace(ctx context.Context, cluster string) error {
+	current := new(corev1.Namespace)
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: cluster}, current); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if r.spaces == nil || current.Annotations[annotationBorrowed] != cluster || current.DeletionTimestamp != nil {
+		return nil
+	}
+	removed, err := r.spaces.RemoveEmpty(ctx, cluster, current.UID)
+	if err == nil && removed {
+		log.FromContext(ctx).V(1).Info("namespace removed with its cluster", "cluster", cluster)
+	}
+	return err
 }
 
 func said(err error, verb string, object client.Object) error {

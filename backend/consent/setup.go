@@ -9,6 +9,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +33,16 @@ type Deps struct {
 	Audit Auditor
 	// Watches are those of the embedded plane; nil on another one.
 	Watches *Watches
+	// Spaces removes namespaces; nil: all stay.
+	Spaces Spaces
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
+}
+
+// Spaces removes namespaces that nobody uses.
+type Spaces interface {
+	// RemoveEmpty removes a namespace in which there is nothing, and tells whether it did.
+	RemoveEmpty(ctx context.Context, name string, uid types.UID) (bool, error)
 }
 
 // SetupWithManager adds the controllers of both consents to a manager of either
@@ -48,7 +57,7 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	if err := m.GetFieldIndexer().IndexField(context.Background(), &certificatesv1.CertificateSigningRequest{}, clusterIndex, indexCluster); err != nil {
 		return fmt.Errorf("index certificate requests by cluster: %w", err)
 	}
-	hub, shared := m.GetClient(), roles{hub: m.GetClient(), live: m.GetAPIReader()}
+	hub, shared := m.GetClient(), roles{hub: m.GetClient(), live: m.GetAPIReader(), spaces: d.Spaces}
 	clusters, requests := new(poker), new(poker)
 	for name, setUp := range map[string]func(ctrl.Manager) error{
 		"acceptance": (&AcceptanceReconciler{

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -66,9 +67,59 @@ func (p *Purger) Purge(ctx context.Context, name string) ([]string, error) {
 	return nil, p.release(ctx, namespace)
 }
 
-// empty deletes the contents, kind by kind. All kinds must be known, else
-// objects could outlive their namespace.
+// RemoveEmpty removes a namespace in which there is nothing but what every
+// namespace is given, and tells whether it did. It must still be the one of uid.
+func (p *Purger) RemoveEmpty(ctx context.Context, name string, uid types.UID) (bool, error) {
+	held, err := p.inEachKind(ctx, name, p.holdsKind)
+	if err != nil || len(held) > 0 {
+		return false, err
+	}
+	err = p.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil // another one by now
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete namespace %s: %w", name, err)
+	}
+	if held, err = p.Purge(ctx, name); err == nil && len(held) > 0 {
+		err = fmt.Errorf("end namespace %s: held by %v", name, held)
+	}
+	return true, err
+}
+
+// given are the objects that every namespace is given.
+var given = map[string]string{"configmaps": "kube-root-ca.crt", "serviceaccounts": "default"}
+
+// holdsKind tells whether there is anything of a kind in a namespace that somebody
+// put there. Events are about other things.
+func (p *Purger) holdsKind(ctx context.Context, resource schema.GroupVersionResource, namespace string) (bool, error) {
+	if resource.Resource == "events" {
+		return false, nil
+	}
+	found, err := p.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 2})
+	if gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range found.Items {
+		if resource.Group != "" || found.Items[i].Name != given[resource.Resource] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// empty deletes the contents, kind by kind.
 func (p *Purger) empty(ctx context.Context, namespace string) ([]string, error) {
+	return p.inEachKind(ctx, namespace, p.emptyKind)
+}
+
+// inEachKind looks at everything in a namespace, kind by kind, and returns the
+// kinds that look finds something of. All must be known, else objects could
+// outlive their namespace.
+func (p *Purger) inEachKind(ctx context.Context, namespace string, look func(context.Context, schema.GroupVersionResource, string) (bool, error)) ([]string, error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(p.client.Discovery())
 	if err != nil {
 		return nil, fmt.Errorf("list kinds: %w", err)
@@ -78,19 +129,19 @@ func (p *Purger) empty(ctx context.Context, namespace string) ([]string, error) 
 		return nil, fmt.Errorf("list kinds: %w", err)
 	}
 	var mu sync.Mutex
-	var held []string
+	var found []string
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(purgeParallel)
 	for resource := range resources {
 		group.Go(func() error {
-			left, err := p.emptyKind(ctx, resource, namespace)
+			there, err := look(ctx, resource, namespace)
 			if err != nil {
-				return fmt.Errorf("delete %s in namespace %s: %w", resource.Resource, namespace, err)
+				return fmt.Errorf("look at %s in namespace %s: %w", resource.Resource, namespace, err)
 			}
-			if left {
+			if there {
 				mu.Lock()
 				defer mu.Unlock()
-				held = append(held, resource.GroupResource().String())
+				found = append(found, resource.GroupResource().String())
 			}
 			return nil
 		})
@@ -98,8 +149,8 @@ func (p *Purger) empty(ctx context.Context, namespace string) ([]string, error) 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	slices.Sort(held)
-	return held, nil
+	slices.Sort(found)
+	return found, nil
 }
 
 func (p *Purger) emptyKind(ctx context.Context, resource schema.GroupVersionResource, namespace string) (left bool, err error) {
