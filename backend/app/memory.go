@@ -6,15 +6,20 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"time"
 )
 
 const (
-	// restPercent trades a little CPU for a third of the resting memory, workPercent
-	// memory for a sixth of the CPU while there is much to do (figures in
-	// ARCHITECTURE.md). The environment's GOGC wins over both.
-	restPercent, workPercent = 50, 150
+	// restPercent trades a little CPU for a third of the resting memory. While there
+	// is much to do garbage may take workGarbage bytes, or that part of the machine's
+	// memory, within what workPercent and mostPercent make of the live heap: memory
+	// for a third of the CPU (figures in ARCHITECTURE.md). The environment's GOGC wins
+	// over all of them.
+	restPercent, workPercent, mostPercent = 50, 150, 400
+	workGarbage                           = 400 << 20
+	workShare                             = 16
 	// startHeap is what the start may take before garbage is collected at all, in
 	// bytes, and storedShare how much more for each byte that is stored: most of what
 	// the start makes stays, and a dozen collections on the way there are a quarter of
@@ -119,12 +124,26 @@ func (p *pace) cycle(now time.Time) bool {
 	p.last = now
 	switch {
 	case busy && p.resting == nil:
-		debug.SetGCPercent(workPercent)
+		debug.SetGCPercent(workingPercent(liveHeap(), machineMemory()))
 		p.resting = time.AfterFunc(settled, p.rest)
 	case busy:
 		p.resting.Reset(settled)
 	}
 	return true
+}
+
+// workingPercent is the collector's setting for a time of work on a machine with
+// so much memory (0: nobody knows), with so much in the live heap, both in bytes.
+func workingPercent(live, machine int64) int {
+	garbage := min(workGarbage, machine/workShare)
+	return int(min(max(100*garbage/max(live, 1), workPercent), mostPercent))
+}
+
+// liveHeap is what the last cycle of the collector left, in bytes.
+func liveHeap() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
 }
 
 // rest ends a time of work.

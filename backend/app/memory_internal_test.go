@@ -20,10 +20,11 @@ func TestPace(t *testing.T) {
 	p := &pace{}
 	t.Cleanup(p.end)
 	at := time.Now().Add(time.Hour) // no true cycle comes between
+	working := workingPercent(liveHeap(), machineMemory())
 	for _, step := range []struct {
 		after time.Duration
 		want  int
-	}{{0, restPercent}, {2 * workCycle, restPercent}, {workCycle / 2, workPercent}, {2 * workCycle, workPercent}} {
+	}{{0, restPercent}, {2 * workCycle, restPercent}, {workCycle / 2, working}, {2 * workCycle, working}} {
 		at = at.Add(step.after)
 		p.cycle(at)
 		if got := percent(); got != step.want {
@@ -33,6 +34,28 @@ func TestPace(t *testing.T) {
 	p.rest()
 	if got := percent(); got != restPercent {
 		t.Errorf("at rest: %d%%", got)
+	}
+}
+
+func TestWorkingPercent(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		live, machine int64
+		want          int
+	}{
+		{"a small hub", 50 << 20, 16 << 30, mostPercent},
+		{"a hub of middle size", 200 << 20, 16 << 30, 200},
+		{"a large hub", 2 << 30, 16 << 30, workPercent},
+		{"a small machine", 100 << 20, 2 << 30, workPercent},
+		{"an unknown machine", 100 << 20, 0, workPercent},
+		{"no cycle yet", 0, 16 << 30, mostPercent},
+	} {
+		if got := workingPercent(c.live, c.machine); got != c.want {
+			t.Errorf("%s: %d%%, want %d%%", c.name, got, c.want)
+		}
+	}
+	if runtime.GC(); liveHeap() <= 0 {
+		t.Error("nothing lives")
 	}
 }
 
