@@ -48,5 +48,5 @@ export default ts.config(
     rules: { 'no-restricted-imports': ['error', { patterns: [{ group: ['@/app/*', '@/features/*'], message: 'api lies below app and features.' }] }] },
   },
   { files: ['src/api/client.ts', 'src/api/live.ts', 'src/test/**', '**/*.test.*'], rules: { 'no-restricted-globals': 'off' } },
-  { files: ['src/**/words.*.ts', 'src/**/errors.*.ts'], rules: { 'max-lines': 'off' } },
+  { files: ['src/**/words.*.ts', 'src/**/errors.*.ts', 'src/api/said.*.ts'], rules: { 'max-lines': 'off' } },
 );

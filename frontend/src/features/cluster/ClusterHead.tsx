@@ -9,6 +9,7 @@ import { useMutation } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { ClusterDetail } from '@/api/model';
+import { useSay } from '@/api/said';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -24,6 +25,7 @@ import { clusterWords } from './words';
 /** Name, state with its reason, and what can be done with the whole cluster. */
 export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onRemove: () => void }) {
   const words = useWords(clusterWords);
+  const say = useSay();
   const explain = useExplain();
   const may = useMay('operator');
   const change = useMutation(changeCluster(cluster.name));
@@ -60,7 +62,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
       {change.error && <Notice explained={explain.error(change.error)} />}
       {removing && (
         <Notice tone="warn" title={words.removal.progress(cluster.name)} action={may && <Button variant="default" size="compact-sm" onClick={onRemove}>{words.removal.forceOpen}</Button>}>
-          <p aria-live="polite">{cluster.removal?.waitingFor ? words.removal.waiting(cluster.removal.waitingFor) : words.removal.working} <span className="dim"><Age at={cluster.removal?.startedAt ?? cluster.since} /></span></p>
+          <p aria-live="polite">{cluster.removal?.waitingFor ? words.removal.waiting(say(cluster.removal.waitingFor)) : words.removal.working} <span className="dim"><Age at={cluster.removal?.startedAt ?? cluster.since} /></span></p>
         </Notice>
       )}
       {!removing && hasReason(cluster) && <Notice tone={cluster.state === 'failed' ? 'bad' : cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine cluster={cluster} />} />}

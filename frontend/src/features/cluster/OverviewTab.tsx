@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { ClusterDetail, Condition } from '@/api/model';
+import { Said } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -53,7 +54,7 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
     { key: 'type', label: words.type, card: 'title', cell: (condition) => condition.type },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.status === 'True' ? 'ok' : condition.status === 'False' ? 'bad' : 'unknown'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.sinceHead, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
-    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> {condition.message}</span> },
+    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },
   ], [words]);
   if (conditions.length === 0) return <p className="dim">{words.noConditions}</p>;
   return <Rows caption={words.conditions} columns={columns} rows={conditions} rowKey={(condition) => condition.type} />;

@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { useFollow } from '@/api/hub';
 import type { ClusterDetail, Page, Work } from '@/api/model';
+import { Said } from '@/api/said';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -13,7 +14,7 @@ import { clusterWords } from './words';
 
 const appliedTones: Record<Work['applied'], Tone> = { True: 'ok', False: 'bad', Unknown: 'busy' };
 const keyOf = (work: Work) => `${work.namespace}/${work.name}`;
-const note = (work: Work) => (work.applied === 'True' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
+const note = (work: Work) => (work.applied === 'True' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} <Said text={work.message} /></>);
 
 /** What the hub has put, or tries to put, into this cluster, as it happens. */
 export function WorksTab({ cluster }: { cluster: ClusterDetail }) {

@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Amount, Cluster } from '@/api/model';
+import { Said, useSay } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -49,7 +50,8 @@ export const hasReason = (cluster: Cluster) => cluster.state !== 'ready' && Bool
 /** Why a cluster is not well, in the hub's words; the reason is the same term that kubectl shows. */
 export function ReasonLine({ cluster }: { cluster: Cluster }) {
   const words = useWords(clusterWords);
-  if (cluster.removal?.waitingFor) return words.waitsFor(cluster.removal.waitingFor);
+  const say = useSay();
+  if (cluster.removal?.waitingFor) return words.waitsFor(say(cluster.removal.waitingFor));
   if (!cluster.reason && !cluster.message) return null;
-  return <>{cluster.reason && <code>{cluster.reason}</code>}{cluster.reason && cluster.message ? ' ' : ''}{cluster.message}</>;
+  return <>{cluster.reason && <code>{cluster.reason}</code>}{cluster.reason && cluster.message ? ' ' : ''}<Said text={cluster.message} /></>;
 }

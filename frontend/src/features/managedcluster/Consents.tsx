@@ -1,4 +1,5 @@
 import type { ManagedDetail } from '@/api/model';
+import { Said } from '@/api/said';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Section } from '@/shared/ui/Section';
@@ -29,7 +30,7 @@ export function Consents({ cluster }: { cluster: ManagedDetail }) {
         <div className={styles['consent']}>
           <h3>{words.consentAcceptance}</h3>
           <StateMark tone={cluster.accepted ? 'ok' : cluster.state === 'denied' ? 'bad' : 'idle'}>{acceptance}{accepted && <span className="dim"> <Age at={accepted.lastTransitionTime} ago /></span>}</StateMark>
-          {accepted && !cluster.accepted && <span className="dim small wrap">{accepted.message}</span>}
+          {accepted && !cluster.accepted && <span className="dim small wrap"><Said text={accepted.message} /></span>}
         </div>
       </div>
     </Section>

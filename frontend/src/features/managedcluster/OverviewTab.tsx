@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo } from 'react';
 import type { ManagedDetail } from '@/api/model';
+import { Said } from '@/api/said';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -79,7 +80,7 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
     { key: 'type', label: words.type, card: 'title', cell: (condition) => condition.type },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={conditionTone(condition.status)}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.since, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
-    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> {condition.message}</span> },
+    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },
   ], [words]);
   if (conditions.length === 0) return <p className="dim">{words.noConditions}</p>;
   return <Rows caption={words.conditions} columns={columns} rows={conditions} rowKey={(condition) => condition.type} />;

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useExplain } from '@/api/errors';
 import type { ManifestWorkDetail } from '@/api/model';
+import { Said } from '@/api/said';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Dialog } from '@/shared/ui/Dialog';
@@ -35,7 +36,7 @@ function Details({ work }: { work: ManifestWorkDetail }) {
     <div className={styles['plan']}>
       <Facts facts={[
         [words.state, <StateMark key="state" tone={workTones[state]}>{words.workStates[state]}</StateMark>],
-        ...(work.message ? [[words.message, work.message] as [string, ReactNode]] : []),
+        ...(work.message ? [[words.message, <Said key="said" text={work.message} />] as [string, ReactNode]] : []),
         [words.deletePolicy, words.deletePolicies[work.deletePolicy]],
         [words.executor, work.executor ? <code key="executor">{work.executor}</code> : words.executorSelf],
         [words.owner, <Owner key="owner" work={work} />],
@@ -59,7 +60,7 @@ function ObjectItem({ object }: { object: Item }) {
         {object.conditions.length === 0 && <li className="dim">{words.notYet}</li>}
         {object.conditions.map((condition) => (
           <li key={condition.type}>
-            <StateMark tone={conditionTone(condition.status)} plain>{condition.type}</StateMark> <code>{condition.reason}</code> <span className="dim">{condition.message}</span>
+            <StateMark tone={conditionTone(condition.status)} plain>{condition.type}</StateMark> <code>{condition.reason}</code> <span className="dim"><Said text={condition.message} /></span>
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { useMemo } from 'react';
 import { useFollow } from '@/api/hub';
 import type { ManagedDetail, ManifestWork, ManifestWorkPage } from '@/api/model';
+import { Said } from '@/api/said';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -16,7 +17,7 @@ import { workState, workStates, workTones } from './state';
 import { managedWords } from './words';
 
 const keyOf = (work: ManifestWork) => work.name;
-const note = (work: ManifestWork) => (workState(work) === 'available' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} {work.message}</>);
+const note = (work: ManifestWork) => (workState(work) === 'available' || !work.message ? null : <>{work.reason && <code>{work.reason}</code>} <Said text={work.message} /></>);
 
 interface WorksTabProps {
   cluster: ManagedDetail;

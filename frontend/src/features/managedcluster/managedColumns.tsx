@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { ManagedCluster } from '@/api/model';
+import { useSay } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -38,11 +39,12 @@ export const hasReason = (row: ManagedCluster) => Boolean(row.reason || row.mess
 /** Why a cluster is not well, in the hub's words; the reason is the same term that kubectl shows. */
 export function ReasonLine({ row }: { row: ManagedCluster }) {
   const words = useWords(managedWords);
+  const say = useSay();
   if (row.removing && row.blocking && row.blocking.length > 0) {
     const shown = row.blocking.slice(0, 3).join(', ');
     return <>{words.removal.waits(row.blocking.length > 3 ? `${shown} ${words.removal.more(row.blocking.length - 3)}` : shown)}</>;
   }
   if (!row.reason && !row.message) return null;
-  const message = words.reasons[row.reason ?? ''] ?? row.message;
+  const message = words.reasons[row.reason ?? ''] ?? (row.message && say(row.message));
   return <>{row.reason && <code>{row.reason}</code>}{row.reason && message ? ' ' : ''}{message}</>;
 }

@@ -3,6 +3,7 @@ import { useMemo } from 'react';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import type { OperatorRow } from '@/api/model';
+import { Said } from '@/api/said';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
@@ -53,7 +54,7 @@ function Card({ row }: { row: OperatorRow }) {
     { key: 'type', label: words.condition, card: 'title', cell: (condition) => condition.type },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.well ? 'ok' : condition.status === 'Unknown' ? 'unknown' : condition.type === 'Progressing' ? 'busy' : 'bad'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.since, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
-    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> {condition.message}</span> },
+    { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },
   ], [words]);
   return (
     <article className={styles['card']} aria-label={row.name}>

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { useCallback, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Page, Placement } from '@/api/model';
+import { Said } from '@/api/said';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -18,7 +19,7 @@ import { placementWords } from './words';
 
 const fields = { namespace: [], state: states } satisfies Record<typeof filterFields[number], readonly string[]>;
 const keyOf = (row: Placement) => `${row.namespace}/${row.name}`;
-const note = (row: Placement) => (row.state === 'satisfied' || !row.message ? null : <>{row.reason && <code>{row.reason}</code>} {row.message}</>);
+const note = (row: Placement) => (row.state === 'satisfied' || !row.message ? null : <>{row.reason && <code>{row.reason}</code>} <Said text={row.message} /></>);
 
 /** Every placement and how many clusters it found. Filter and order live in the address. */
 export default function PlacementListPage() {

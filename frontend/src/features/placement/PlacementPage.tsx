@@ -6,6 +6,7 @@ import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import type { PlacementDetail } from '@/api/model';
+import { Said } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -43,7 +44,7 @@ export default function PlacementPage({ namespace, name }: { namespace: string; 
     <div className="page">
       <title>{`${name} · Muster`}</title>
       <PageHead title={name} below={<><StateMark tone={tones[placement.state]}>{words.states[placement.state]}</StateMark><span>{namespace}</span></>} />
-      {placement.message && <Notice tone={placement.state === 'partly' ? 'warn' : 'bad'} title={<>{placement.reason && <code>{placement.reason}</code>} {placement.message}</>} action={placement.boundSets.length === 0 ? <Link href={paths.clusterSets()}>{words.bindOne}</Link> : undefined} />}
+      {placement.message && <Notice tone={placement.state === 'partly' ? 'warn' : 'bad'} title={<>{placement.reason && <code>{placement.reason}</code>} <Said text={placement.message} /></>} action={placement.boundSets.length === 0 ? <Link href={paths.clusterSets()}>{words.bindOne}</Link> : undefined} />}
       <div className={styles['columns']}>
         <div className={styles['column']}><Decisions placement={placement} /></div>
         <div className={styles['column']}>
@@ -76,7 +77,7 @@ function Decisions({ placement }: { placement: PlacementDetail }) {
   const leftColumns = useMemo<Column<Left>[]>(() => [
     { key: 'cluster', label: words.cluster, card: 'title', cell: (row) => <StateMark tone="idle"><Link href={paths.managedCluster(row.cluster)}>{row.cluster}</Link></StateMark> },
     { key: 'reason', label: words.why, card: 'corner', cell: (row) => words.reasons[row.reason] },
-    { key: 'message', label: '', quiet: true, card: 'text', cell: (row) => <span className={styles['message']}>{row.message}</span> },
+    { key: 'message', label: '', quiet: true, card: 'text', cell: (row) => <span className={styles['message']}><Said text={row.message} /></span> },
   ], [words]);
   const chosen = found(placement.chosen, text, (row) => row.cluster);
   const left = found(placement.left, text, (row) => row.cluster);

@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Fragment, type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
+import { aboutCluster, factWords, remedyOf } from '@/api/facts';
 import { type PolicyAt, paths } from '@/app/paths';
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -74,8 +75,14 @@ function Clusters({ item }: { item: EffectItem }) {
   );
 }
 
-/** Why it is not applied somewhere, in a line of its own under the row. */
+/** Why it is not applied somewhere, and what to do about it, in a line of its own under the row. */
 function reasonsOf(item: EffectItem): ReactNode {
   const told = worstFirst(item.clusters).filter((cluster) => cluster.message && cluster.state !== 'applied').slice(0, shown);
-  return told.length > 0 && told.map((cluster, index) => <Fragment key={cluster.name}>{index > 0 && <br />}<code>{cluster.name}</code> {cluster.message}</Fragment>);
+  return told.length > 0 && told.map((cluster) => <Reason key={cluster.name} cluster={cluster} />);
+}
+
+function Reason({ cluster: { name, message = '' } }: { cluster: EffectItem['clusters'][number] }) {
+  const said = useWords(factWords);
+  const remedy = remedyOf(said, { text: message });
+  return <span className={styles['reason']}><code>{name}</code> {aboutCluster(said, message, name)}{remedy && <span className="dim"> {said.remedy(remedy)}</span>}</span>;
 }

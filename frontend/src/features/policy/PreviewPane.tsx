@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { Said } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
@@ -68,7 +69,7 @@ function Placing({ item }: { item: PreviewItem }) {
       <p className="dim small">{why(item)}</p>
       {failure && (
         <Notice tone="warn" title={failure.reason}>
-          <p className="wrap">{failure.message}</p>
+          <p className="wrap"><Said text={failure.message} /></p>
           {failure.available !== undefined && item.replicas !== undefined && <p>{words.short(item.replicas, failure.available)}</p>}
         </Notice>
       )}

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import type { Registration } from '@/api/model';
+import { useSay } from '@/api/said';
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
 import { Section } from '@/shared/ui/Section';
 import { clock } from '@/shared/ui/time';
@@ -10,6 +11,7 @@ import { registrationWords } from './words';
 export function LogPanel({ log }: { log: NonNullable<Registration['log']> }) {
   const words = useWords(registrationWords);
   const { language } = useLanguage();
+  const say = useSay();
   const box = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
   useEffect(() => {
@@ -22,7 +24,7 @@ export function LogPanel({ log }: { log: NonNullable<Registration['log']> }) {
   return (
     <Section title={words.log}>
       <pre ref={box} className={styles['log']} onScroll={watch} tabIndex={0} aria-label={words.log}>
-        {log.map((line) => `${clock(language, line.at)}  ${line.line}\n`)}
+        {log.map((line) => `${clock(language, line.at)}  ${say(line.line)}\n`)}
       </pre>
     </Section>
   );

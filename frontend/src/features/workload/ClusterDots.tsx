@@ -2,11 +2,11 @@ import '@mantine/core/styles/Tooltip.layer.css';
 import { Tooltip } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
+import { factWords, reworded } from '@/api/facts';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { StateMark } from '@/shared/ui/StateMark';
 import styles from './ClusterDots.module.css';
-import { reworded } from './sentence';
 import { placedTones, worstFirst } from './state';
 import type { PlacedCluster } from './types';
 import { workloadWords } from './words';
@@ -20,13 +20,14 @@ const drawn = 6;
  */
 export function ClusterDots({ clusters }: { clusters: PlacedCluster[] }) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const [over, setOver] = useState<{ element: HTMLElement; cluster: PlacedCluster }>();
   if (clusters.length === 0) return <span className="dim">{words.noClusters}</span>;
   const many = clusters.length > named;
   const unwell = clusters.filter((cluster) => cluster.state !== 'ok').length;
   const shown = worstFirst(clusters).slice(0, drawn);
   const line = (cluster: PlacedCluster) => words.dot(cluster.name, words.placedStates[cluster.state]);
-  const reason = (cluster: PlacedCluster) => (cluster.message ? reworded(words, cluster.message) : '');
+  const reason = (cluster: PlacedCluster) => (cluster.message ? reworded(said, cluster.message) : '');
   return (
     <>
       <ul className={styles['dots']} data-many={many || undefined}>

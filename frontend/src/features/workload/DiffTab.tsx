@@ -2,6 +2,7 @@ import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { useExplain } from '@/api/errors';
+import { factWords, reworded } from '@/api/facts';
 import { useFollow } from '@/api/hub';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
@@ -13,7 +14,6 @@ import styles from './DiffTab.module.css';
 import { DiffView } from './DiffView';
 import { overrideDiff, type WorkloadKey } from './queries';
 import { RuleName } from './RuleName';
-import { reworded } from './sentence';
 import type { WorkloadDetail } from './types';
 import { workloadWords } from './words';
 
@@ -29,6 +29,7 @@ interface DiffTabProps {
 /** What the overrides make of the template for one cluster, or how two clusters differ; each line names its rule. */
 export function DiffTab({ workload, detail: { row }, cluster, against, onChange }: DiffTabProps) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const explain = useExplain();
   const names = row.clusters.map((one) => one.name);
   const chosen = names.includes(cluster) ? cluster : names[0] ?? '';
@@ -53,7 +54,7 @@ export function DiffTab({ workload, detail: { row }, cluster, against, onChange 
         <NativeSelect label={words.against} data={[{ value: '', label: words.theTemplate }, ...names.filter((name) => name !== chosen)]} value={other} onChange={(event) => onChange({ against: event.target.value || undefined })} />
       </div>
       {query.error && !query.data && <Notice explained={explain.error(query.error)} />}
-      {refused.map((one) => <Notice key={one.name} title={words.cannotRender(one.name)}><p className="wrap">{reworded(words, one.error ?? '')}</p></Notice>)}
+      {refused.map((one) => <Notice key={one.name} title={words.cannotRender(one.name)}><p className="wrap">{reworded(said, one.error ?? '')}</p></Notice>)}
       {!lines && !query.error && <Placeholder rows={12} />}
       {lines && (lines.every((line) => line.op === 'same') ? refused.length === 0 && <Notice tone="info" title={words.diffNone}><p>{words.diffNoneText(chosen)}</p></Notice> : <RuleList lines={lines} />)}
       {lines && <div aria-busy={query.isPlaceholderData}><DiffView key={`${chosen} ${other}`} label={words.diffLabel(leftName, chosen)} lines={lines} /></div>}

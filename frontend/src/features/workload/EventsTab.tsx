@@ -1,4 +1,5 @@
 import { useMemo } from 'react';
+import { Said } from '@/api/said';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
@@ -20,5 +21,5 @@ export function EventsTab({ detail }: { detail: WorkloadDetail }) {
     { key: 'at', label: words.lastSeen, right: true, cell: (event) => <Age at={event.at} ago /> },
   ], [words]);
   if (detail.events.length === 0) return <Empty title={words.eventsNoneTitle}>{words.eventsNoneText}</Empty>;
-  return <Rows caption={words.tabs.events} columns={columns} rows={detail.events} rowKey={keyOf} note={(event) => event.message || null} />;
+  return <Rows caption={words.tabs.events} columns={columns} rows={detail.events} rowKey={keyOf} note={(event) => event.message && <Said text={event.message} />} />;
 }

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import { Link } from 'wouter';
+import { aboutCluster, factWords } from '@/api/facts';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -11,7 +12,6 @@ import { StateMark, type Tone } from '@/shared/ui/StateMark';
 import styles from './OverviewTab.module.css';
 import type { WorkloadKey } from './queries';
 import { Replicas } from './Replicas';
-import { aboutCluster } from './sentence';
 import { placedTones, worstFirst } from './state';
 import type { Health, PlacedCluster, WorkloadCondition, WorkloadDetail } from './types';
 import { WhyChain } from './WhyChain';
@@ -58,6 +58,7 @@ function conditionFact(label: string, condition: WorkloadCondition | undefined, 
 
 function ClusterTable({ clusters }: { clusters: PlacedCluster[] }) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const columns = useMemo<Column<PlacedCluster>[]>(() => [
     { key: 'name', label: words.cluster, card: 'title', cell: (cluster) => <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link> },
     { key: 'state', label: words.state, card: 'corner', cell: (cluster) => <StateMark tone={placedTones[cluster.state]}>{words.placedStates[cluster.state]}</StateMark> },
@@ -70,7 +71,7 @@ function ClusterTable({ clusters }: { clusters: PlacedCluster[] }) {
   if (rows.length === 0) return <p className="dim">{words.noPlaces}</p>;
   return (
     <div>
-      <Rows caption={words.clusters} columns={columns} rows={rows.slice(0, most)} rowKey={(cluster) => cluster.name} note={(cluster) => (cluster.message ? aboutCluster(words, cluster.message, cluster.name) : null)} />
+      <Rows caption={words.clusters} columns={columns} rows={rows.slice(0, most)} rowKey={(cluster) => cluster.name} note={(cluster) => (cluster.message ? aboutCluster(said, cluster.message, cluster.name) : null)} />
       {rows.length > step && <More shown={Math.min(most, rows.length)} total={rows.length} hasMore={most < rows.length} loading={false} onMore={() => setMost(most + step)} />}
     </div>
   );

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { useExplain } from '@/api/errors';
+import { factWords, sentence } from '@/api/facts';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Notice } from '@/shared/ui/Notice';
@@ -10,7 +11,6 @@ import { StateMark } from '@/shared/ui/StateMark';
 import styles from './PodTable.module.css';
 import { podTone } from './pods';
 import { workloadPods, type WorkloadKey } from './queries';
-import { sentence } from './sentence';
 import { factTones } from './state';
 import type { Pod, PodsAnswer } from './types';
 import { workloadWords } from './words';
@@ -41,12 +41,13 @@ export function PodTable({ workload, cluster, version }: PodTableProps) {
 /** The sum of the table; where a row says why, that is enough. */
 function Said({ answer: { fact, pods, total, notReady, partial } }: { answer: PodsAnswer }) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const counted = fact.code === 'pods.worst' || fact.code === 'pods.worst-plain';
   return (
     <p className={styles['said']}>
       {counted
         ? words.podsUnready(String(notReady), `${total}${partial ? '+' : ''}`)
-        : <><StateMark tone={factTones[fact.level]} /> {sentence(words, fact)}</>}
+        : <><StateMark tone={factTones[fact.level]} /> {sentence(said, fact)}</>}
       {pods.length > 0 && (total > pods.length || partial) && <span className="dim"> {words.podsFirst(pods.length)}</span>}
     </p>
   );

@@ -6,10 +6,10 @@ import IconMinus from '@tabler/icons-react/dist/esm/icons/IconMinus.mjs';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import { type BuiltInEdge, Handle, type Node, type NodeProps, Panel, Position, ReactFlow, type ReactFlowInstance, useReactFlow } from '@xyflow/react';
 import { type ComponentType, memo, useMemo } from 'react';
+import { aboutCluster, factWords } from '@/api/facts';
 import { useWords } from '@/shared/hooks/useWords';
 import { StateMark } from '@/shared/ui/StateMark';
 import { type Hop, type Placed, size } from './layout';
-import { aboutCluster } from './sentence';
 import { hopTones } from './state';
 import styles from './TopologyGraph.module.css';
 import { workloadWords } from './words';
@@ -40,11 +40,12 @@ interface TopologyGraphProps {
 /** The topology as a graph to pan and zoom; a click or Enter chooses a hop. */
 export default function TopologyGraph({ placed, broken, chosen, label, onChoose }: TopologyGraphProps) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const nodes = useMemo(() => placed.hops.map((hop): HopNode => ({
     id: hop.id, type: 'hop', position: placed.at[hop.id] ?? { x: 0, y: 0 }, width: size.width, height: size.height, handles,
     data: { hop, broken: hop.id === broken, chosen: hop.id === chosen }, selected: hop.id === chosen,
-    ariaLabel: [words.hops[hop.kind], hop.folded ? words.foldedHop(hop.folded.length) : hop.label, hop.cluster, words.hopStates[hop.state], hop.reason && aboutCluster(words, hop.reason, hop.cluster)].filter(Boolean).join(', '),
-  })), [placed, broken, chosen, words]);
+    ariaLabel: [words.hops[hop.kind], hop.folded ? words.foldedHop(hop.folded.length) : hop.label, hop.cluster, words.hopStates[hop.state], hop.reason && aboutCluster(said, hop.reason, hop.cluster)].filter(Boolean).join(', '),
+  })), [placed, broken, chosen, words, said]);
   const edges = useMemo(() => {
     const states = new Map(placed.hops.map((hop) => [hop.id, hop.state]));
     return placed.edges.map((edge): BuiltInEdge => {
@@ -114,7 +115,8 @@ function Tool({ label, icon: Icon, onClick }: { label: string; icon: ComponentTy
 
 function HopCard({ data: { hop, broken, chosen } }: NodeProps<HopNode>) {
   const words = useWords(workloadWords);
-  const reason = hop.reason && aboutCluster(words, hop.reason, hop.cluster);
+  const said = useWords(factWords);
+  const reason = hop.reason && aboutCluster(said, hop.reason, hop.cluster);
   const label = hop.folded ? words.foldedHop(hop.folded.length) : hop.label;
   return (
     <div className={styles['hop']} data-state={hop.state} data-broken={broken || undefined} data-chosen={chosen || undefined} data-folded={hop.folded ? true : undefined} title={[label, reason].filter(Boolean).join('\n')}>

@@ -1,10 +1,10 @@
 import { type CSSProperties, type KeyboardEvent, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
+import { aboutCluster, factWords } from '@/api/facts';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { More } from '@/shared/ui/More';
 import { StateMark } from '@/shared/ui/StateMark';
-import { aboutCluster } from './sentence';
 import { hopTones } from './state';
 import styles from './TopologyTree.module.css';
 import { closedAtFirst, openRows, treeRows } from './tree';
@@ -25,6 +25,7 @@ interface TopologyTreeProps {
 /** The topology as a tree table: arrows move, open and close; Enter chooses. */
 export function TopologyTree({ topology, order, chosen, onChoose }: TopologyTreeProps) {
   const words = useWords(workloadWords);
+  const said = useWords(factWords);
   const rows = useMemo(() => treeRows(topology, order), [topology, order]);
   // What the reader opened and closed stays so when a state changes.
   const [closed, setClosed] = useState(() => closedAtFirst(rows, topology.broken));
@@ -94,7 +95,7 @@ export function TopologyTree({ topology, order, chosen, onChoose }: TopologyTree
                 </td>
                 <td role="gridcell">{node.cluster ? <Link href={paths.cluster(node.cluster)} tabIndex={-1} onClick={(event) => event.stopPropagation()}>{node.cluster}</Link> : <span className="dim">{words.theHub}</span>}</td>
                 <td role="gridcell" className={styles['state']}><StateMark tone={hopTones[node.state]}>{words.hopStates[node.state]}</StateMark></td>
-                <td role="gridcell" className={styles['reason']}>{node.reason && aboutCluster(words, node.reason, node.cluster)}</td>
+                <td role="gridcell" className={styles['reason']}>{node.reason && aboutCluster(said, node.reason, node.cluster)}</td>
               </tr>
             );
           })}

@@ -1,6 +1,7 @@
 import { useMediaQuery } from '@mantine/hooks';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
+import { factWords, reworded, sentence } from '@/api/facts';
 import { leftOut, schedulingWords } from '@/api/scheduling';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -9,7 +10,6 @@ import type { Column } from '@/shared/ui/Rows';
 import { StateMark } from '@/shared/ui/StateMark';
 import { ClusterDots } from './ClusterDots';
 import { Replicas } from './Replicas';
-import { reworded, sentence } from './sentence';
 import { reasonsOf, tones } from './state';
 import type { WorkloadRow } from './types';
 import type { WorkloadWords } from './words.en';
@@ -56,14 +56,15 @@ function PolicyCell({ row, words }: { row: WorkloadRow; words: WorkloadWords }) 
 /** Why a workload is not well, and what the clusters say to it. */
 export function ReasonLine({ row, words }: { row: WorkloadRow; words: WorkloadWords }) {
   const known = useWords(schedulingWords);
+  const said = useWords(factWords);
   if (row.state === 'ok') return null;
   const { reason, others } = reasonsOf(row);
   const shown = others.slice(0, 2);
-  const main = reason ? sentence(words, leftOut(known, { text: reason, code: row.reasonCode, params: row.reasonParams })) : shown.length === 0 && words.noReason[row.state];
+  const main = reason ? sentence(said, leftOut(known, { text: reason, code: row.reasonCode, params: row.reasonParams })) : shown.length === 0 && words.noReason[row.state];
   return (
     <>
       {main}
-      {shown.map((cluster) => <span key={cluster.name} className={styles['more']}>{reworded(words, cluster.message ?? '')}</span>)}
+      {shown.map((cluster) => <span key={cluster.name} className={styles['more']}>{reworded(said, cluster.message ?? '')}</span>)}
       {others.length > shown.length && <span className={styles['more']}>{words.moreDots(others.length - shown.length)}</span>}
     </>
   );

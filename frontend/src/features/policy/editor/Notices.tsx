@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
+import { Said } from '@/api/said';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
@@ -38,7 +39,7 @@ export function Notices({ session, editing, gone, stale, owned, force, onForce, 
       {(owned.length > 0 || force) && (
         <Notice tone="warn" title={force ? words.owned.taking : words.owned.title} action={<Button variant="default" size="compact-sm" onClick={() => onForce(!force)}>{force ? words.owned.give : words.owned.take}</Button>}>
           {!force && <p>{words.owned.text}</p>}
-          {!force && <ul className={styles['owned']}>{owned.map((one) => <li key={one.field}><code>{one.field}</code> {one.message}</li>)}</ul>}
+          {!force && <ul className={styles['owned']}>{owned.map((one) => <li key={one.field}><code>{one.field}</code> <Said text={one.message} /></li>)}</ul>}
         </Notice>
       )}
       {failed ? <Notice explained={explain.error(failed)} /> : null}

@@ -4,6 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { ApiError } from '@/api/client';
+import { useSay } from '@/api/said';
 import { useMay } from '@/api/session';
 import type { PolicyAt } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -34,6 +35,7 @@ export interface EditingOptions {
 export function useEditing({ session, base, opened, saved, force }: EditingOptions) {
   const words = useWords(editorWords);
   const faults = useWords(uiWords).yamlFaults;
+  const say = useSay();
   const may = useMay('operator');
   const { draft, known } = session;
   const snapshot = useSyncExternalStore(draft.watch, draft.get);
@@ -71,8 +73,9 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
     const told: FieldProblem[] = fresh ? preview.data?.problems ?? [] : [];
     const conflict = refusal?.code === 'stale' || refusal?.code === 'owned';
     const refused: FieldProblem[] = !refusal || conflict || refusal.status === 403 || refusal.status === 0 ? [] : refusal.fields.length > 0 ? refusal.fields : [{ field: '', message: refusal.detail || words.refused }];
-    return [...own, ...hubProblems(parsed, told, own), ...hubProblems(parsed, refused, own)].sort((a, b) => a.from - b.from);
-  }, [own, parsed, fresh, preview.data, refusal, words]);
+    const said = [...told, ...refused].map((one) => ({ ...one, message: say(one.message) }));
+    return [...own, ...hubProblems(parsed, said, own)].sort((a, b) => a.from - b.from);
+  }, [own, parsed, fresh, preview.data, refusal, words, say]);
 
   useEffect(() => draft.change(setDiagnostics(draft.getState(), diagnosticsOf(problems, draft.getState().doc.length))), [draft, problems]);
 

@@ -4,6 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { ApiError } from '@/api/client';
+import { useSay } from '@/api/said';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
 import { uiWords } from '@/shared/ui/words';
@@ -16,6 +17,7 @@ const pause = 500;
 
 export function useWriting(session: EditSession, base: string, saved: WorkloadKey | undefined, force: boolean) {
   const words = useWords(uiWords).yamlFaults;
+  const say = useSay();
   const may = useMay('operator');
   const { draft } = session;
   const snapshot = useSyncExternalStore(draft.watch, draft.get);
@@ -32,8 +34,8 @@ export function useWriting(session: EditSession, base: string, saved: WorkloadKe
   const problems = useMemo<EditorProblem[]>(() => {
     const own = syntaxProblems(parsed, words);
     const told = fields ? (fields.fields.length > 0 ? fields.fields : [{ field: '', message: fields.detail }]) : [];
-    return [...own, ...hubProblems(parsed, told, own)].sort((a, b) => a.from - b.from);
-  }, [parsed, fields, words]);
+    return [...own, ...hubProblems(parsed, told.map((one) => ({ ...one, message: say(one.message) })), own)].sort((a, b) => a.from - b.from);
+  }, [parsed, fields, words, say]);
   useEffect(() => draft.change(setDiagnostics(draft.getState(), diagnosticsOf(problems, draft.getState().doc.length))), [draft, problems]);
 
   return { snapshot, problems, may, dirty, refusal, good: current && answer.isSuccess, checking: wanted && !current };

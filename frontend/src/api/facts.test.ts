@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { aboutCluster, cutAt, fill, reworded, sentence } from './sentence';
-import { en } from './words.en';
-import { zh } from './words.zh';
+import { aboutCluster, remedyOf, reworded, sentence } from '@/api/facts';
+import { en } from '@/api/facts.en';
+import { zh } from '@/api/facts.zh';
+import { fill } from '@/shared/reword';
 
 const places = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]).sort();
 
@@ -37,7 +38,24 @@ it('does not name a cluster twice', () => {
   expect(aboutCluster(en, 'edge-70: sending is suspended.', 'edge-7')).toBe('edge-70: sending is suspended.');
 });
 
-it('finds the name that a sentence leads to', () => {
-  expect(cutAt('PropagationPolicy a/b holds it.', ['PropagationPolicy a/b', 'b'])).toEqual(['', 'PropagationPolicy a/b', ' holds it.']);
-  expect(cutAt('It waits.', ['x', undefined])).toEqual(['It waits.', '', '']);
+it.each([
+  ['edge-7: deployments.apps "a" is forbidden: ValidatingAdmissionPolicy \'x\' denied request: no', 'denied'],
+  ['edge-7: pods "a" is forbidden: exceeded quota: team', 'quota'],
+  ['edge-7: Internal error occurred: failed calling webhook "x": context deadline exceeded', 'webhook'],
+  ['edge-7: deployments.apps is forbidden: User "x" cannot create resource "deployments"', 'rights'],
+  ['edge-7: Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1', 'invalid'],
+  ['edge-7: etcdserver: request is too large', 'large'],
+  ['edge-7: something odd', 'other'],
+  ['edge-7: an object of this name exists there that the hub does not manage.', 'conflict'],
+  ['edge-7 is not ready: it does not answer', 'member'],
+])('says what to do about %s', (text, key) => {
+  expect(remedyOf(en, { text })).toBe(en.remedies[key]);
+  expect(remedyOf(zh, { text })).toBe(zh.remedies[key]);
 });
+
+it('has nothing to advise where all is well', () => {
+  expect(remedyOf(en, { text: 'All clusters have it (3).' })).toBeUndefined();
+  expect(remedyOf(en, { text: 'x', code: 'health.unready' })).toBeUndefined();
+});
+
+it('has every remedy in both languages', () => expect(Object.keys(zh.remedies)).toEqual(Object.keys(en.remedies)));

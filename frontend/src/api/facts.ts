@@ -1,0 +1,76 @@
+/** The hub's sentences about an object on its way, in the reader's language: by the code that they carry, or by their English text. */
+import { en, type FactWords } from '@/api/facts.en';
+import { dictionary } from '@/shared/hooks/useWords';
+import { fill, reworder } from '@/shared/reword';
+
+export const factWords = dictionary(en, () => import('@/api/facts.zh'));
+
+/** A sentence of the hub; text is its English. */
+export interface SaidFact {
+  text: string;
+  code?: string;
+  params?: Record<string, string | number>;
+}
+
+/** The words of a sentence with a code; what the hub wrote when the code is not known here or came without its params. */
+export function sentence(words: FactWords, said: SaidFact): string {
+  if (words === en) return said.text;
+  return (said.code ? fill(words.facts[said.code], said.params) : undefined) ?? said.text;
+}
+
+const reworders = new WeakMap<FactWords, (text: string | undefined) => string | undefined>();
+
+/** The words of a sentence that came as text only. */
+export function reworded(words: FactWords, text: string): string {
+  if (words === en) return text;
+  const known = reworders.get(words) ?? reworder(Object.fromEntries(Object.entries(en.facts).map(([code, english]) => [english, words.facts[code] ?? english])));
+  reworders.set(words, known);
+  return known(text) ?? text;
+}
+
+/** A sentence about a cluster where the cluster is named already. */
+export function aboutCluster(words: FactWords, text: string, cluster: string | undefined): string {
+  const said = reworded(words, text);
+  return cluster && (said.startsWith(`${cluster}: `) || said.startsWith(`${cluster}：`)) ? said.slice(cluster.length + 1).trimStart() : said;
+}
+
+/** What members say when they refuse an object, the most exact first. */
+const refusals: [string, RegExp][] = [
+  ['conflict', /conflict-resolution|exists there that the hub does not manage/],
+  ['quota', /exceeded quota/],
+  ['large', /request is too large|Request entity too large|Too long: may not be more than|trying to send message larger/i],
+  ['webhook', /failed calling webhook/],
+  ['rights', / cannot (create|get|update|patch|delete|list|watch) resource /],
+  ['denied', /denied (the )?request|violates PodSecurity| is forbidden: /],
+  ['kind', /no matches for kind|does not serve|could not find the requested resource/],
+  ['namespace', /namespaces? "[^"]+" not found/],
+  ['invalid', / is invalid: |Invalid value|strict decoding error|unknown field|cannot be handled as/],
+  ['away', /deadline exceeded|connection refused|timed out|timeout|i\/o|no route|EOF|not reach/],
+];
+
+const interpreters: [string, RegExp][] = [['hook', /webhook/i], ['script', /script|lua|customization/i]];
+
+const find = (known: [string, RegExp][], text: string, otherwise: string) => known.find(([, match]) => match.test(text))?.[0] ?? otherwise;
+
+/** What to do about a sentence that tells of something amiss; undefined for all others. */
+export function remedyOf(words: FactWords, { text, code }: SaidFact): string | undefined {
+  const key = remedyKey(code ?? codeOf(text), text);
+  return key === undefined ? undefined : words.remedies[key];
+}
+
+function remedyKey(code: string | undefined, text: string): string | undefined {
+  switch (code) {
+    case 'work.conflict': return 'conflict';
+    case 'work.failed': return find(refusals, text, 'other');
+    case 'health.degraded': return find(interpreters, text, 'interpreter');
+    case 'schedule.failed': case 'schedule.stale': return 'schedule';
+    case 'member.not-ready': return 'member';
+    default: return undefined;
+  }
+}
+
+const codes = reworder(Object.fromEntries(Object.entries(en.facts).map(([code, english]) => [english, code])));
+
+function codeOf(text: string): string | undefined {
+  return codes(text);
+}
