@@ -73,6 +73,23 @@ func (c *Client) Start(ctx context.Context) error {
 // Estimate tells how many more replicas clusters can run, by name. What is not known
 // within the timeout is not in the answer.
 func (c *Client) Estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster, need *workv1alpha2.ReplicaRequirements) map[string]int32 {
+	return c.askAll(ctx, clusters, func(cluster string) (question, error) {
+		request, err := replicasQuestion(cluster, need)
+		return question{askReplicas, request}, err
+	})
+}
+
+// EstimateSets tells how many more whole sets of parts clusters can run, as Estimate
+// does of replicas.
+func (c *Client) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, namespace string, parts []workv1alpha2.Component) map[string]int32 {
+	return c.askAll(ctx, clusters, func(cluster string) (question, error) {
+		request, err := setsQuestion(cluster, namespace, parts)
+		return question{askSets, request}, err
+	})
+}
+
+// askAll asks about all clusters at once.
+func (c *Client) askAll(ctx context.Context, clusters []*clusterv1alpha1.Cluster, about func(cluster string) (question, error)) map[string]int32 {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	known := make(map[string]int32, len(clusters))
@@ -83,19 +100,19 @@ func (c *Client) Estimate(ctx context.Context, clusters []*clusterv1alpha1.Clust
 			continue
 		}
 		p := c.peer(cluster.Name)
-		request, err := question(cluster.Name, need)
+		request, err := about(cluster.Name)
 		if err != nil || !p.asked(cluster, request) {
 			continue
 		}
 		asking.Go(func() {
-			replicas, err := p.ask(ctx, request)
+			answer, err := p.ask(ctx, request)
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return // who asked is gone, which says nothing about the estimator
 			}
 			p.told(cluster, err)
 			if err == nil {
 				mu.Lock()
-				known[cluster.Name] = replicas
+				known[cluster.Name] = answer
 				mu.Unlock()
 			}
 		})

@@ -132,6 +132,53 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// TestQuestionAboutSets reads a question about whole sets of parts.
+func TestQuestionAboutSets(t *testing.T) {
+	f := newFixture(t, nil)
+	s := estimatortest.Start(t)
+	f.services.lead(t, "m1", s.Address)
+	parts := []workv1alpha2.Component{
+		{Name: "manager", Replicas: 1},
+		{Name: "worker", Replicas: 3, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{
+			PriorityClassName: "high", ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")},
+			NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"disk": "ssd"}},
+		}},
+	}
+	var namespace string
+	var got []workv1alpha2.Component
+	s.Does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		namespace = estimatortest.Field(request, "namespace").String()
+		for list, i := estimatortest.Field(request, "components").List(), 0; i < list.Len(); i++ {
+			m := list.Get(i).Message()
+			c := workv1alpha2.Component{Name: estimatortest.Field(m, "name").String(), Replicas: int32(estimatortest.Field(m, "replicas").Int())}
+			if needs := estimatortest.Field(m, "requirements").Message(); needs.IsValid() {
+				c.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
+					PriorityClassName: estimatortest.Field(needs, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
+					NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}},
+				}
+				for requests, i := estimatortest.Field(needs, "requests").List(), 0; i < requests.Len(); i++ {
+					var quantity resource.Quantity
+					if err := quantity.Unmarshal(estimatortest.Field(requests.Get(i).Message(), "value").Bytes()); err != nil {
+						return 0, err
+					}
+					c.ReplicaRequirements.ResourceRequest[corev1.ResourceName(estimatortest.Field(requests.Get(i).Message(), "key").String())] = quantity
+				}
+				for labels, i := estimatortest.Field(estimatortest.Field(needs, "claim").Message(), "selector").List(), 0; i < labels.Len(); i++ {
+					c.ReplicaRequirements.NodeClaim.NodeSelector[estimatortest.Field(labels.Get(i).Message(), "key").String()] = estimatortest.Field(labels.Get(i).Message(), "value").String()
+				}
+			}
+			got = append(got, c)
+		}
+		return 2, nil
+	})
+	if known := f.EstimateSets(t.Context(), clusters("m1"), "shop", parts); known["m1"] != 2 || namespace != "shop" {
+		t.Fatalf("estimates %v in namespace %q, events %v", known, namespace, f.told())
+	}
+	if diff := cmp.Diff(parts, got); diff != "" {
+		t.Errorf("(-asked +read):\n%s", diff)
+	}
+}
+
 // TestUnreachable: estimators in trouble take nothing from the others, are told of
 // once, and are asked in line again when they are well.
 func TestUnreachable(t *testing.T) {

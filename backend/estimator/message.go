@@ -6,18 +6,33 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 )
 
-// method is the one that is called, a unary one.
-const method = "/github.com.karmada_io.karmada.pkg.estimator.service.Estimator/MaxAvailableReplicas"
+// The methods that are called, both unary.
+const (
+	service     = "/github.com.karmada_io.karmada.pkg.estimator.service.Estimator/"
+	askReplicas = service + "MaxAvailableReplicas"
+	askSets     = service + "MaxAvailableComponentSets"
+)
 
 // Field numbers of the messages. What is a Kubernetes value in them is bytes: its
 // own protobuf form.
 const (
 	requestCluster      protowire.Number = 1
 	requestRequirements protowire.Number = 2
+
+	setsComponents protowire.Number = 2 // repeated
+	setsNamespace  protowire.Number = 3
+
+	componentName         protowire.Number = 1
+	componentRequirements protowire.Number = 2
+	componentReplicas     protowire.Number = 3 // int32
+	componentNeedsClaim   protowire.Number = 1
+	componentNeedsClass   protowire.Number = 3
+	componentNeedsAmounts protowire.Number = 4 // map
 
 	requirementsNodeClaim     protowire.Number = 1
 	requirementsNamespace     protowire.Number = 3
@@ -34,8 +49,14 @@ const (
 	answerReplicas protowire.Number = 1 // int32
 )
 
-// question encodes the request about a cluster; need may be nil.
-func question(cluster string, need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
+// question is what one estimator is asked.
+type question struct {
+	method  string
+	request []byte
+}
+
+// replicasQuestion encodes the request about a cluster; need may be nil.
+func replicasQuestion(cluster string, need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
 	out := appendText(nil, requestCluster, cluster)
 	if need == nil {
 		return out, nil
@@ -45,6 +66,36 @@ func question(cluster string, need *workv1alpha2.ReplicaRequirements) ([]byte, e
 		return nil, fmt.Errorf("encode requirements: %w", err)
 	}
 	return appendPart(out, requestRequirements, requirements), nil
+}
+
+// setsQuestion encodes the request for whole sets of parts.
+func setsQuestion(cluster, namespace string, parts []workv1alpha2.Component) ([]byte, error) {
+	out := appendText(nil, requestCluster, cluster)
+	for i := range parts {
+		part := appendText(nil, componentName, parts[i].Name)
+		if need := parts[i].ReplicaRequirements; need != nil {
+			requirements, err := componentNeeds(need)
+			if err != nil {
+				return nil, fmt.Errorf("encode requirements of part %s: %w", parts[i].Name, err)
+			}
+			part = appendPart(part, componentRequirements, requirements)
+		}
+		part = protowire.AppendVarint(protowire.AppendTag(part, componentReplicas, protowire.VarintType), uint64(parts[i].Replicas))
+		out = appendPart(out, setsComponents, part)
+	}
+	return appendText(out, setsNamespace, namespace), nil
+}
+
+func componentNeeds(need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
+	var out []byte
+	if need.NodeClaim != nil {
+		claim, err := claimOf(need.NodeClaim)
+		if err != nil {
+			return nil, err
+		}
+		out = appendPart(out, componentNeedsClaim, claim)
+	}
+	return appendAmounts(appendText(out, componentNeedsClass, need.PriorityClassName), componentNeedsAmounts, need.ResourceRequest)
 }
 
 func requirementsOf(need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
@@ -58,13 +109,17 @@ func requirementsOf(need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
 	}
 	out = appendText(out, requirementsNamespace, need.Namespace)
 	out = appendText(out, requirementsPriorityClass, need.PriorityClassName)
-	for _, name := range slices.Sorted(maps.Keys(need.ResourceRequest)) {
-		quantity := need.ResourceRequest[name]
+	return appendAmounts(out, requirementsRequests, need.ResourceRequest)
+}
+
+func appendAmounts(out []byte, field protowire.Number, amounts corev1.ResourceList) ([]byte, error) {
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		quantity := amounts[name]
 		raw, err := quantity.Marshal()
 		if err != nil {
 			return nil, err
 		}
-		out = appendPart(out, requirementsRequests, appendPart(appendText(nil, mapKey, string(name)), mapValue, raw))
+		out = appendPart(out, field, appendPart(appendText(nil, mapKey, string(name)), mapValue, raw))
 	}
 	return out, nil
 }
@@ -103,7 +158,7 @@ func appendText(out []byte, number protowire.Number, text string) []byte {
 	return appendPart(out, number, []byte(text))
 }
 
-// answer decodes a response: the number of replicas.
+// answer decodes a response of either kind: the number of replicas or of sets.
 func answer(raw []byte) (int32, error) {
 	replicas := int32(0) // a zero is not written
 	for len(raw) > 0 {

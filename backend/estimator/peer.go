@@ -44,7 +44,7 @@ type peer struct {
 
 // asked says whether a question is to be asked in line. While the estimator rests
 // it is tried in the background, when its pause is over, with this very question.
-func (p *peer) asked(cluster *clusterv1alpha1.Cluster, request []byte) bool {
+func (p *peer) asked(cluster *clusterv1alpha1.Cluster, request question) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rest == 0 {
@@ -90,7 +90,7 @@ func (p *peer) told(cluster *clusterv1alpha1.Cluster, err error) {
 }
 
 // ask asks over the connection, or over a new one to the first address that answers.
-func (p *peer) ask(ctx context.Context, request []byte) (int32, error) {
+func (p *peer) ask(ctx context.Context, request question) (int32, error) {
 	p.mu.Lock()
 	connection := p.connection
 	p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *peer) ask(ctx context.Context, request []byte) (int32, error) {
 
 // askAt keeps the connection that it makes if it serves. Of those that are made at
 // the same time the first is kept.
-func (p *peer) askAt(ctx context.Context, address string, request []byte) (int32, error) {
+func (p *peer) askAt(ctx context.Context, address string, request question) (int32, error) {
 	connection, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(p.client.security), grpc.WithDefaultCallOptions(grpc.ForceCodec(bytesCodec{})))
 	if err != nil {
 		return 0, err
@@ -132,9 +132,9 @@ func (p *peer) askAt(ctx context.Context, address string, request []byte) (int32
 	return replicas, err
 }
 
-func call(ctx context.Context, connection *grpc.ClientConn, request []byte) (int32, error) {
+func call(ctx context.Context, connection *grpc.ClientConn, request question) (int32, error) {
 	var response []byte
-	if err := connection.Invoke(ctx, method, &request, &response); err != nil {
+	if err := connection.Invoke(ctx, request.method, &request.request, &response); err != nil {
 		return 0, err
 	}
 	return answer(response)

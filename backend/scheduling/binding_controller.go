@@ -185,19 +185,23 @@ func sameTargets(a, b []workv1alpha2.TargetCluster) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	if slices.EqualFunc(a, b, func(x, y workv1alpha2.TargetCluster) bool { return x.Name == y.Name && x.Replicas == y.Replicas }) {
+	if slices.EqualFunc(a, b, func(x, y workv1alpha2.TargetCluster) bool { return sameTarget(&x, &y) }) {
 		return true
 	}
-	replicas := make(map[string]int32, len(a))
-	for _, target := range a {
-		replicas[target.Name] = target.Replicas
+	targets := make(map[string]*workv1alpha2.TargetCluster, len(a))
+	for i := range a {
+		targets[a[i].Name] = &a[i]
 	}
-	for _, target := range b {
-		if n, ok := replicas[target.Name]; !ok || n != target.Replicas {
+	for i := range b {
+		if was := targets[b[i].Name]; was == nil || !sameTarget(was, &b[i]) {
 			return false
 		}
 	}
-	return len(replicas) == len(b)
+	return len(targets) == len(b)
+}
+
+func sameTarget(a, b *workv1alpha2.TargetCluster) bool {
+	return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
 }
 
 // count tells the metrics how an attempt went.

@@ -28,7 +28,9 @@
 // group are. Bindings with groups are decided one after the other, and each reckons
 // with the decisions before it, whether their writes have come back or not. One that
 // is nowhere is looked at again when another of its groups moves or goes. Components (gate
-// MultiplePodTemplatesScheduling) are placed like a template without replicas.
+// MultiplePodTemplatesScheduling) are placed like a template without replicas, except
+// where the placement spreads over exactly one cluster: then they are a set, of which
+// clusters have room for a number of wholes, and the result tells the replicas of each.
 // How much room a cluster has is what its status says, or what its own estimator says
 // where that is less and estimators are asked (Deps.Estimator), before a decision.
 package scheduling

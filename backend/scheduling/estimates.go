@@ -11,6 +11,8 @@ import (
 // 9.5). What is not known in time is not in the answer.
 type Estimator interface {
 	Estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster, need *workv1alpha2.ReplicaRequirements) map[string]int32
+	// EstimateSets asks for whole sets of parts, in a namespace.
+	EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, namespace string, parts []workv1alpha2.Component) map[string]int32
 	// Forget is told of clusters that are gone.
 	Forget(cluster string)
 }
@@ -25,12 +27,18 @@ func (s *Scheduler) Estimates(ctx context.Context, in Input) map[string]int32 {
 	if len(candidates) == 0 {
 		return nil
 	}
+	if isSet(in.Spec) {
+		return s.estimator.EstimateSets(ctx, candidates, in.Spec.Resource.Namespace, in.Spec.Components)
+	}
 	return s.estimator.Estimate(ctx, candidates, in.Spec.ReplicaRequirements)
 }
 
 // estimates says whether estimators have a say in where a binding goes: where
 // replicas follow the room of clusters, or the clusters themselves are chosen by it.
 func (s *Scheduler) estimates(spec *workv1alpha2.ResourceBindingSpec) bool {
+	if s.estimator != nil && isSet(spec) {
+		return true
+	}
 	if s.estimator == nil || !isWorkload(spec) || spec.Placement == nil || isStatic(spec.Placement) {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -68,6 +69,7 @@ type estimators struct {
 	mu        sync.Mutex
 	free      map[string]int32
 	asked     [][]string
+	sets      []string
 	forgotten []string
 }
 
@@ -84,6 +86,15 @@ func (e *estimators) Estimate(_ context.Context, clusters []*clusterv1alpha1.Clu
 	}
 	e.asked = append(e.asked, list)
 	return known
+}
+
+func (e *estimators) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, namespace string, parts []workv1alpha2.Component) map[string]int32 {
+	e.mu.Lock()
+	for i := range parts {
+		e.sets = append(e.sets, namespace+"/"+parts[i].Name)
+	}
+	e.mu.Unlock()
+	return e.Estimate(ctx, clusters, nil)
 }
 
 func (e *estimators) Forget(cluster string) {
@@ -155,6 +166,29 @@ func TestOverflowByEstimators(t *testing.T) {
 		defer e.mu.Unlock()
 		return slices.Equal(e.forgotten, []string{"member3"})
 	})
+}
+
+// TestSetsByEstimators has a set of parts placed, and follows a change of its parts.
+func TestSetsByEstimators(t *testing.T) {
+	e := &estimators{free: map[string]int32{"member1": 0, "member2": 1}}
+	h := startSchedulerWith(t, kubetest.StartHub(t), func(ctrl.Manager) scheduling.Deps { return scheduling.Deps{Gates: policy.DefaultGates(), Estimator: e} })
+	for _, name := range []string{"member1", "member2"} {
+		h.join(t, cluster(name, cores(8, 100)))
+	}
+	b := binding("flink", job(&policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spreadBy(policyv1alpha1.SpreadByFieldCluster, 1, 1)}}, part("manager", 1, 100), part("worker", 2, 100)))
+	b.Spec.Clusters = nil
+	h.Create(t, b)
+	h.settled(t, b, workv1alpha2.ReasonSuccess, "member2")
+	change(t, h, b, false, func(b *workv1alpha2.ResourceBinding) { b.Spec.Components[1].Replicas = 3 })
+	h.Await(t, "the new number of a part's replicas in the result", func(ctx context.Context) bool {
+		return h.Client.Get(ctx, client.ObjectKeyFromObject(b), b) == nil && len(b.Spec.Clusters) == 1 &&
+			slices.Equal(b.Spec.Clusters[0].Components, []workv1alpha2.TargetComponent{{Name: "manager", Replicas: 1}, {Name: "worker", Replicas: 3}})
+	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.sets) < 2 || !slices.Equal(e.sets[:2], []string{"default/manager", "default/worker"}) {
+		t.Errorf("asked about %v", e.sets)
+	}
 }
 
 // TestEstimatorsOverTheWire has the product's client ask real servers, which Services

@@ -185,12 +185,19 @@ func (a *attempt) noFit() *Failure {
 
 // estimate fills in the room of the clusters that fit: the least that is said of it.
 func (a *attempt) estimate() {
-	if !isWorkload(a.Spec) {
+	var free func(*room) int32
+	switch {
+	case isWorkload(a.Spec):
+		needs := needsOf(a.Spec.ReplicaRequirements)
+		free = func(r *room) int32 { return r.replicas(needs) }
+	case isSet(a.Spec):
+		s := setOf(a.Spec.Components)
+		free = func(r *room) int32 { return r.sets(&s) }
+	default:
 		return
 	}
-	needs := needsOf(a.Spec.ReplicaRequirements)
 	for _, r := range a.fit {
-		r.free = r.room.replicas(needs)
+		r.free = free(&r.room)
 		if told, known := a.Estimates[r.cluster.Name]; known {
 			r.free = min(r.free, told)
 		}

@@ -69,8 +69,8 @@ func (a *attempt) regions(wanted, clusters groups) []region {
 const regionWeight = 1000
 
 func (a *attempt) regionScore(rows []*row, wanted, clusters groups) int64 {
-	replicas := int64(a.Spec.Replicas)
-	if !isDivided(a.Spec.Placement) || !isWorkload(a.Spec) {
+	replicas := int64(a.wanted())
+	if !a.counts() {
 		n, score := int64(0), int64(0)
 		for _, r := range rows {
 			if r.available() >= replicas {

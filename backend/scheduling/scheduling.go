@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -179,6 +180,9 @@ func (a *attempt) enter(s *Snapshot) {
 	for _, target := range a.Spec.Clusters {
 		if at, found := s.find(target.Name); found {
 			a.rows[at].target, a.rows[at].assigned = true, target.Replicas
+			if isSet(a.Spec) {
+				a.rows[at].assigned = 1 // the room that it takes is its own
+			}
 		}
 	}
 	for i := range a.Spec.GracefulEvictionTasks {
@@ -212,9 +216,10 @@ func (a *attempt) run() *Failure {
 // result are the targets, best first.
 func (a *attempt) result() []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(a.selected))
+	parts := partsOf(a.Spec)
 	for _, r := range a.selected {
 		if r.filter == "" {
-			targets = append(targets, workv1alpha2.TargetCluster{Name: r.cluster.Name, Replicas: r.replicas})
+			targets = append(targets, workv1alpha2.TargetCluster{Name: r.cluster.Name, Replicas: r.replicas, Components: slices.Clone(parts)})
 		}
 	}
 	return targets

@@ -81,7 +81,7 @@ func (a *attempt) spreadByCluster(wanted groups) *Failure {
 	}
 	n := max(min(len(a.fit), wanted.most), 0)
 	a.selected = append(make([]*row, 0, n), a.fit[:n]...)
-	if n == 0 || !isDivided(a.Spec.Placement) || !isWorkload(a.Spec) {
+	if n == 0 || !a.counts() {
 		return nil
 	}
 	rest := append(make([]*row, 0, len(a.fit)-n), a.fit[n:]...)
@@ -89,7 +89,7 @@ func (a *attempt) spreadByCluster(wanted groups) *Failure {
 	for _, r := range a.selected {
 		total += r.available()
 	}
-	for at := n - 1; at >= 0 && total < int64(a.Spec.Replicas); at-- {
+	for at := n - 1; at >= 0 && total < int64(a.wanted()); at-- {
 		richest := -1
 		for i, r := range rest {
 			if r.available() > a.selected[at].available() && (richest < 0 || r.available() > rest[richest].available()) {
@@ -102,7 +102,7 @@ func (a *attempt) spreadByCluster(wanted groups) *Failure {
 		total += rest[richest].available() - a.selected[at].available()
 		a.selected[at], rest[richest] = rest[richest], a.selected[at]
 	}
-	if total < int64(a.Spec.Replicas) {
+	if total < int64(a.wanted()) {
 		return a.short(total)
 	}
 	return nil
@@ -110,9 +110,9 @@ func (a *attempt) spreadByCluster(wanted groups) *Failure {
 
 // short is the failure of clusters that have too little room.
 func (a *attempt) short(available int64) *Failure {
-	return &Failure{
-		Reason:  workv1alpha2.ReasonUnschedulable,
-		Message: fmt.Sprintf("%d replicas are wanted, but the clusters that can be used have room for %d", a.Spec.Replicas, available),
-		Retry:   true,
+	message := fmt.Sprintf("%d replicas are wanted, but the clusters that can be used have room for %d", a.Spec.Replicas, available)
+	if isSet(a.Spec) {
+		message = fmt.Sprintf("%d parts have to run in one cluster, but none of those that can be used has room for all", len(a.Spec.Components))
 	}
+	return &Failure{Reason: workv1alpha2.ReasonUnschedulable, Message: message, Retry: true}
 }

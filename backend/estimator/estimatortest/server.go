@@ -45,6 +45,9 @@ var schema = sync.OnceValue(func() protoreflect.FileDescriptor {
 			kind("Claim", repeated(message("selector", 2, "Label")), plain("affinity", 4, bytes), repeated(plain("tolerations", 5, bytes))),
 			kind("Label", plain("key", 1, text), plain("value", 2, text)),
 			kind("Answer", plain("replicas", 1, number)),
+			kind("SetsRequest", plain("cluster", 1, text), repeated(message("components", 2, "Component")), plain("namespace", 3, text)),
+			kind("Component", plain("name", 1, text), message("requirements", 2, "ComponentRequirements"), plain("replicas", 3, number)),
+			kind("ComponentRequirements", message("claim", 1, "Claim"), plain("priorityClass", 3, text), repeated(message("requests", 4, "Quantity"))),
 		},
 	}, nil)
 	if err != nil {
@@ -91,7 +94,7 @@ func (s *Server) Answers(replicas int32) {
 }
 
 // Does makes it answer by a function from now on. The request has the fields of
-// schema's Request.
+// schema's Request, or SetsRequest where whole sets are asked for.
 func (s *Server) Does(answer func(ctx context.Context, request protoreflect.Message) (int32, error)) {
 	s.answer.Store(&answer)
 }
@@ -106,11 +109,9 @@ func Start(t testing.TB, options ...grpc.ServerOption) *Server {
 	s := &Server{Address: listener.Addr().String()}
 	s.Answers(0)
 	serving := grpc.NewServer(options...)
-	serving.RegisterService(&grpc.ServiceDesc{
-		ServiceName: "github.com.karmada_io.karmada.pkg.estimator.service.Estimator",
-		HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "MaxAvailableReplicas", Handler: func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-			request := newMessage("Request")
+	method := func(name string, asked protoreflect.Name) grpc.MethodDesc {
+		return grpc.MethodDesc{MethodName: name, Handler: func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			request := newMessage(asked)
 			if err := decode(request); err != nil {
 				return nil, err
 			}
@@ -122,7 +123,12 @@ func Start(t testing.TB, options ...grpc.ServerOption) *Server {
 			answer := newMessage("Answer")
 			answer.Set(answer.Descriptor().Fields().ByName("replicas"), protoreflect.ValueOfInt32(replicas))
 			return answer, nil
-		}}},
+		}}
+	}
+	serving.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "github.com.karmada_io.karmada.pkg.estimator.service.Estimator",
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{method("MaxAvailableReplicas", "Request"), method("MaxAvailableComponentSets", "SetsRequest")},
 	}, s)
 	go func() { _ = serving.Serve(countingListener{listener, &s.Connections}) }()
 	t.Cleanup(serving.Stop)
