@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,8 +47,16 @@ func (s sorted) Handle(ctx context.Context, record slog.Record) error {
 func (s sorted) WithAttrs(attrs []slog.Attr) slog.Handler { return sorted{s.Handler.WithAttrs(attrs)} }
 func (s sorted) WithGroup(name string) slog.Handler       { return sorted{s.Handler.WithGroup(name)} }
 
+// falseAlarms are errors of Kubernetes' API server that are none in this process:
+// it has one such server, whose metrics are not limited by a file, and nobody
+// withdraws its endpoint but the next start.
+var falseAlarms = []string{
+	"The manifest file is empty, ignoring.",
+	"Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously",
+}
+
 // quieter turns a library's info and warning into debug and its error into a
-// warning.
+// warning, or debug as well.
 type quieter struct{ slog.Handler }
 
 func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
@@ -56,6 +65,12 @@ func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (q quieter) Handle(ctx context.Context, record slog.Record) error {
 	record.Level = lower(record.Level)
+	if slices.Contains(falseAlarms, record.Message) {
+		record.Level = slog.LevelDebug
+		if !q.Handler.Enabled(ctx, record.Level) {
+			return nil
+		}
+	}
 	return q.Handler.Handle(ctx, record)
 }
 

@@ -30,3 +30,18 @@ func TestControllerRuntimeSpeaksOfItselfAtDebug(t *testing.T) {
 		}
 	}
 }
+
+func TestLibrariesAreQuieter(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	logger := slog.New(quieter{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo})})
+	logger.Info("information")
+	logger.Warn("warning")
+	for _, message := range falseAlarms {
+		logger.Error(message)
+	}
+	logger.Error("error")
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN msg=error") {
+		t.Errorf("logged:\n%s", got)
+	}
+}
