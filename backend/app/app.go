@@ -19,7 +19,7 @@ import (
 	"muster.dev/muster/backend/httpapi"
 	"muster.dev/muster/backend/identity"
 	"muster.dev/muster/backend/live"
-	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/policy/admission"
 	"muster.dev/muster/migrations"
 )
 
@@ -42,7 +42,7 @@ type App struct {
 	// What the control plane asks before there is a control plane to answer from.
 	authorizer  *identity.Authorizer
 	admission   *identity.Admission
-	policies    *policy.Admission
+	policies    *admission.Admission
 	hub         atomic.Pointer[hub]
 	dialect     *dialect     // of Open Cluster Management
 	confinement *confinement // of its agents, on the plane in this process
@@ -63,7 +63,7 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 	}
 	a := &App{
 		config: config, live: newLive(), serving: make(chan struct{}), working: make(chan struct{}),
-		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: policy.NewAdmission(), dialect: newDialect(), confinement: newConfinement(),
+		authorizer: identity.NewAuthorizer(), admission: identity.NewAdmission(), policies: admission.New(), dialect: newDialect(), confinement: newConfinement(),
 	}
 	if err := config.prepareDataDir(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 func TestDifference(t *testing.T) {
@@ -72,7 +73,10 @@ func orNone(t *testing.T, text string) *unstructured.Unstructured {
 	if text == "" {
 		return nil
 	}
-	u := object(t, text)
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
 	return u
 }
 

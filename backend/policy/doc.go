@@ -1,5 +1,5 @@
 // Package policy owns the rules for the objects that say what goes where: propagation and override policies, the bindings and the Works
-// made from them. Its admission runs inside the API server and has the effect of Karmada's webhooks (contract section 1.3):
+// made from them. Its admission (package admission) runs inside the API server and has the effect of Karmada's webhooks (contract section 1.3):
 //
 //   - A policy, binding or Work has a permanent id, a label by which everything made from it is found. It is set on creation and, for
 //     policies, never changes.

@@ -1,4 +1,4 @@
-package policy
+package admission
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ import (
 // counting returns an admission whose ids are id-1, id-2 and so on.
 func counting() *Admission {
 	n := 0
-	return newAdmission(func() string { n++; return fmt.Sprintf("id-%d", n) })
+	return newWith(func() string { n++; return fmt.Sprintf("id-%d", n) })
 }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {

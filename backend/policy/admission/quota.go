@@ -1,4 +1,4 @@
-package policy
+package admission
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
 )
 
 // admittedFor is how long an admitted demand counts although the reader does not
@@ -57,9 +58,9 @@ func (a *Admission) validateQuota(ctx context.Context, attributes admission.Attr
 	}
 	var before corev1.ResourceList
 	if old, ok := attributes.GetOldObject().(*workv1alpha2.ResourceBinding); ok {
-		before = Demand(&old.Spec)
+		before = policy.Demand(&old.Spec)
 	}
-	return enforced.validate(ctx, client.ObjectKeyFromObject(binding), before, Demand(&binding.Spec), attributes.IsDryRun())
+	return enforced.validate(ctx, client.ObjectKeyFromObject(binding), before, policy.Demand(&binding.Spec), attributes.IsDryRun())
 }
 
 func (q *quotas) validate(ctx context.Context, key client.ObjectKey, before, wanted corev1.ResourceList, dryRun bool) error {
@@ -117,7 +118,7 @@ func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.Resourc
 	}
 	demands := map[client.ObjectKey]corev1.ResourceList{}
 	for i := range list.Items {
-		demands[client.ObjectKeyFromObject(&list.Items[i])] = Demand(&list.Items[i].Spec)
+		demands[client.ObjectKeyFromObject(&list.Items[i])] = policy.Demand(&list.Items[i].Spec)
 	}
 	for key, recent := range q.admitted {
 		switch {
@@ -130,48 +131,9 @@ func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.Resourc
 	delete(demands, but)
 	used := corev1.ResourceList{}
 	for _, demand := range demands {
-		add(used, demand, 1)
+		policy.Add(used, demand, 1)
 	}
 	return used, nil
-}
-
-// Demand is what a binding asks for where it is scheduled, over all clusters. Each
-// cluster of a template with several components runs all of them, unless its
-// target says otherwise.
-func Demand(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
-	demand := corev1.ResourceList{}
-	for i := range spec.Clusters {
-		target := &spec.Clusters[i]
-		switch {
-		case len(spec.Components) == 0 && spec.ReplicaRequirements != nil:
-			add(demand, spec.ReplicaRequirements.ResourceRequest, target.Replicas)
-		case len(spec.Components) > 0:
-			addComponents(demand, spec.Components, target.Components)
-		}
-	}
-	return demand
-}
-
-// addComponents adds what the components in one cluster ask for.
-func addComponents(demand corev1.ResourceList, components []workv1alpha2.Component, placed []workv1alpha2.TargetComponent) {
-	for i := range components {
-		replicas := components[i].Replicas
-		if at := slices.IndexFunc(placed, func(c workv1alpha2.TargetComponent) bool { return c.Name == components[i].Name }); at >= 0 {
-			replicas = placed[at].Replicas
-		}
-		if need := components[i].ReplicaRequirements; need != nil {
-			add(demand, need.ResourceRequest, replicas)
-		}
-	}
-}
-
-func add(sum, more corev1.ResourceList, times int32) {
-	for name, quantity := range more {
-		total, share := sum[name], quantity.DeepCopy()
-		share.Mul(int64(times))
-		total.Add(share)
-		sum[name] = total
-	}
 }
 
 // larger is the larger of each resource.

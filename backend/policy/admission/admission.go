@@ -1,4 +1,7 @@
-package policy
+// Package admission completes and judges what is written to the hub API, within
+// the API server, with the effect of Karmada's webhooks (contract section 1.3): by
+// the pure rules of package policy, and against quotas.
+package admission
 
 import (
 	"context"
@@ -18,6 +21,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
 )
 
 // Admission completes and judges what is written to the hub API. It may be used by many requests at once.
@@ -37,20 +41,20 @@ type rules struct {
 
 var bindings = workv1alpha2.Resource(workv1alpha2.ResourcePluralResourceBinding)
 
-// NewAdmission returns the admission of policies, bindings, Works and the kinds
+// New returns the admission of policies, bindings, Works and the kinds
 // beside them.
-func NewAdmission() *Admission {
-	return newAdmission(func() string { return string(uuid.NewUUID()) })
+func New() *Admission {
+	return newWith(func() string { return string(uuid.NewUUID()) })
 }
 
-func newAdmission(newID func() string) *Admission {
+func newWith(newID func() string) *Admission {
 	a := &Admission{newID: newID}
 	a.rules = map[schema.GroupResource]rules{
 		policyv1alpha1.Resource("propagationpolicies"): a.propagation(policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyFinalizer),
 		policyv1alpha1.Resource("clusterpropagationpolicies"): a.propagation(policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
 			policyv1alpha1.ClusterPropagationPolicyFinalizer),
-		policyv1alpha1.Resource("overridepolicies"):        {admit: admitOverride, validate: validating(ValidateOverride)},
-		policyv1alpha1.Resource("clusteroverridepolicies"): {validate: validating(ValidateOverride)},
+		policyv1alpha1.Resource("overridepolicies"):        {admit: admitOverride, validate: validating(policy.ValidateOverride)},
+		policyv1alpha1.Resource("clusteroverridepolicies"): {validate: validating(policy.ValidateOverride)},
 		bindings: {admit: func(attributes admission.Attributes) error {
 			return a.identify(attributes, workv1alpha2.ResourceBindingPermanentIDLabel)
 		}},
@@ -59,15 +63,15 @@ func newAdmission(newID func() string) *Admission {
 		}},
 		workv1alpha1.Resource(workv1alpha1.ResourcePluralWork): {admit: a.admitWork},
 
-		policyv1alpha1.Resource("federatedresourcequotas"):           {validate: validating(ValidateQuota)},
-		policyv1alpha1.Resource("clustertaintpolicies"):              {validate: validating(ValidateTaintPolicy)},
-		appsv1alpha1.Resource("workloadrebalancers"):                 {validate: validating(ValidateRebalancer)},
-		configv1alpha1.Resource("resourceinterpretercustomizations"): {validate: validating(ValidateCustomization)},
+		policyv1alpha1.Resource("federatedresourcequotas"):           {validate: validating(policy.ValidateQuota)},
+		policyv1alpha1.Resource("clustertaintpolicies"):              {validate: validating(policy.ValidateTaintPolicy)},
+		appsv1alpha1.Resource("workloadrebalancers"):                 {validate: validating(policy.ValidateRebalancer)},
+		configv1alpha1.Resource("resourceinterpretercustomizations"): {validate: validating(policy.ValidateCustomization)},
 		networkingv1alpha1.Resource("multiclusterservices"): {
 			admit: func(attributes admission.Attributes) error {
 				return a.identify(attributes, networkingv1alpha1.MultiClusterServicePermanentIDLabel)
 			},
-			validate: validating(ValidateMultiClusterService),
+			validate: validating(policy.ValidateMultiClusterService),
 		},
 	}
 	return a

@@ -1,4 +1,4 @@
-package policy
+package admission
 
 import (
 	"reflect"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	"muster.dev/muster/backend/policy"
 )
 
 // Policies are custom resources: admission sees them as unstructured content, after the defaults of the schema and before its rules.
@@ -30,7 +31,7 @@ func (a *Admission) propagation(idLabel, finalizer string) rules {
 					object.SetFinalizers(append(object.GetFinalizers(), finalizer))
 				}
 			}
-			return complete(object, func(spec *policyv1alpha1.PropagationSpec) { CompletePropagation(spec, object.GetNamespace()) })
+			return complete(object, func(spec *policyv1alpha1.PropagationSpec) { policy.CompletePropagation(spec, object.GetNamespace()) })
 		},
 		validate: func(attributes admission.Attributes) error { return validatePropagation(attributes, idLabel) },
 	}
@@ -41,7 +42,7 @@ func admitOverride(attributes admission.Attributes) error {
 	if !ok {
 		return nil
 	}
-	return complete(object, func(spec *policyv1alpha1.OverrideSpec) { CompleteOverride(spec, object.GetNamespace()) })
+	return complete(object, func(spec *policyv1alpha1.OverrideSpec) { policy.CompleteOverride(spec, object.GetNamespace()) })
 }
 
 func validatePropagation(attributes admission.Attributes, idLabel string) error {
@@ -50,7 +51,7 @@ func validatePropagation(attributes admission.Attributes, idLabel string) error 
 		return err
 	}
 	path := field.NewPath("spec")
-	errs := ValidatePropagation(spec, object.GetNamespace(), path)
+	errs := policy.ValidatePropagation(spec, object.GetNamespace(), path)
 	id, at := object.GetLabels()[idLabel], field.NewPath("metadata", "labels").Key(idLabel)
 	if id == "" {
 		errs = append(errs, field.Required(at, "the permanent id may not be removed"))
@@ -63,7 +64,7 @@ func validatePropagation(attributes admission.Attributes, idLabel string) error 
 		if oldID := old.GetLabels()[idLabel]; id != "" && oldID != "" && id != oldID {
 			errs = append(errs, field.Invalid(at, id, "the permanent id may not be changed"))
 		}
-		errs = append(errs, ValidatePropagationUpdate(spec, oldSpec, path)...)
+		errs = append(errs, policy.ValidatePropagationUpdate(spec, oldSpec, path)...)
 	}
 	return invalid(attributes, errs)
 }
