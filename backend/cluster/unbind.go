@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -18,13 +19,12 @@ import (
 const bindingPage = 500
 
 // unbind takes a cluster out of the schedule results of all bindings, so that
-// nothing is placed on it any more (contract section 4.5 step d). A binding that
-// changed in between is tried again with the whole step.
+// nothing is placed on it any more (contract section 4.5 step d).
 func (r *Reconciler) unbind(ctx context.Context, cluster string) error {
 	var bindings workv1alpha2.ResourceBindingList
 	err := r.eachPage(ctx, &bindings, func() error {
 		for i := range bindings.Items {
-			if err := unbindOne(ctx, r.hub, &bindings.Items[i], &bindings.Items[i].Spec, cluster); err != nil {
+			if err := r.unbindOne(ctx, &bindings.Items[i], cluster); err != nil {
 				return err
 			}
 		}
@@ -36,7 +36,7 @@ func (r *Reconciler) unbind(ctx context.Context, cluster string) error {
 	var clusterBindings workv1alpha2.ClusterResourceBindingList
 	err = r.eachPage(ctx, &clusterBindings, func() error {
 		for i := range clusterBindings.Items {
-			if err := unbindOne(ctx, r.hub, &clusterBindings.Items[i], &clusterBindings.Items[i].Spec, cluster); err != nil {
+			if err := r.unbindOne(ctx, &clusterBindings.Items[i], cluster); err != nil {
 				return err
 			}
 		}
@@ -68,15 +68,26 @@ func (r *Reconciler) eachPage(ctx context.Context, list client.ObjectList, visit
 	}
 }
 
-// unbindOne patches one binding; spec points into it.
-func unbindOne[T client.Object](ctx context.Context, hub client.Client, binding T, spec *workv1alpha2.ResourceBindingSpec, cluster string) error {
-	if !joining.Targets(spec.Clusters, cluster) {
-		return nil
-	}
-	before, ok := binding.DeepCopyObject().(T)
-	if !ok {
-		return fmt.Errorf("copy %T", binding)
-	}
-	spec.Clusters = slices.DeleteFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
-	return client.IgnoreNotFound(kube.Patch(ctx, hub, before, binding))
+// unbindOne patches one binding. The scheduler, which hears of the removal as well,
+// writes the very same bindings: one that changed in between is read again by
+// itself, not with thousands of others.
+func (r *Reconciler) unbindOne(ctx context.Context, b workv1alpha2.Binding, cluster string) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if !joining.Targets(b.BindingSpec().Clusters, cluster) {
+			return nil
+		}
+		wanted, ok := b.DeepCopyObject().(workv1alpha2.Binding)
+		if !ok {
+			return fmt.Errorf("copy %T", b)
+		}
+		spec := wanted.BindingSpec()
+		spec.Clusters = slices.DeleteFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+		err := kube.Patch(ctx, r.hub, b, wanted)
+		if apierrors.IsConflict(err) {
+			if readErr := r.live.Get(ctx, client.ObjectKeyFromObject(b), b); readErr != nil {
+				return client.IgnoreNotFound(readErr)
+			}
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
