@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apivalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
@@ -235,4 +237,27 @@ func schemaOf(t *testing.T, definitions map[string]apiextensionsv1.CustomResourc
 	}
 	t.Fatalf("no definition of %s", kind)
 	return nil, nil
+}
+
+// clusteradm tells the image of an operator by the name of its container.
+func TestOperatorsAreFoundByClients(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][2]string{
+		"operator/install/hub.yaml": {"cluster-manager", "registration-operator"}, "operator/install/spoke.yaml": {"klusterlet", "klusterlet"},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, document := range bytes.Split(text, []byte("\n---\n")) {
+			d := &appsv1.Deployment{}
+			if err := yaml.Unmarshal(document, d); err == nil && d.Kind == "Deployment" {
+				found = append(found, d.Namespace, d.Name, d.Spec.Template.Spec.Containers[0].Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"open-cluster-management", want[0], want[1]}, found); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
 }
