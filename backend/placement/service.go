@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,41 +69,16 @@ func (s *Service) Start(ctx context.Context) error {
 		group.Go(func() error { return kube.Follow(ctx, s.Cache, object, tell) })
 	}
 	follow(&ocmv1beta1.Placement{}, s.placementChanged)
-	follow(&ocmv1beta2.ManagedClusterSet{}, func(before, after client.Object) {
-		if after == nil {
-			s.Live.Publish(SetsTopic, live.Event{Op: live.OpDelete, Key: before.GetName()})
-			return
-		}
-		s.publishSets(after.GetName())
-	})
-	follow(&ocmv1beta2.ManagedClusterSetBinding{}, func(before, after client.Object) {
-		for _, object := range []client.Object{before, after} {
-			if binding, ok := object.(*ocmv1beta2.ManagedClusterSetBinding); ok {
-				s.publishSets(binding.Spec.ClusterSet)
-			}
-		}
-	})
+	sets := &setFeed{read: s.sets, publish: func(event live.Event) { s.Live.Publish(SetsTopic, event) }, changed: make(chan struct{}, 1)}
+	group.Go(func() error { sets.run(ctx); return nil })
+	follow(&ocmv1beta2.ManagedClusterSet{}, func(_, _ client.Object) { sets.touch() })
+	follow(&ocmv1beta2.ManagedClusterSetBinding{}, func(_, _ client.Object) { sets.touch() })
 	follow(&ocmv1.ManagedCluster{}, func(before, after client.Object) {
-		if before == nil || after == nil {
-			s.publishSets()
-		} else if !sameLabels(before, after) {
-			s.publishSets()
+		if before == nil || after == nil || !maps.Equal(before.GetLabels(), after.GetLabels()) {
+			sets.touch()
 		}
 	})
 	return group.Wait()
-}
-
-func sameLabels(a, b client.Object) bool {
-	x, y := a.GetLabels(), b.GetLabels()
-	if len(x) != len(y) {
-		return false
-	}
-	for key, value := range x {
-		if other, ok := y[key]; !ok || other != value {
-			return false
-		}
-	}
-	return true
 }
 
 func (s *Service) placementChanged(before, after client.Object) {
@@ -116,19 +92,6 @@ func (s *Service) placementChanged(before, after client.Object) {
 		event.Row = rowOf(found)
 	}
 	s.Live.Publish(Topic, event)
-}
-
-// publishSets publishes these sets, or all.
-func (s *Service) publishSets(names ...string) {
-	rows, err := s.sets(context.Background())
-	if err != nil {
-		return // the cache is not filled yet, or no more; whoever looks reads anew
-	}
-	for _, row := range rows {
-		if len(names) == 0 || slices.Contains(names, row.Name) {
-			s.Live.Publish(SetsTopic, live.Event{Op: live.OpUpsert, Key: row.Name, Row: row})
-		}
-	}
 }
 
 // Query says which placements to list. Empty fields fit all.
