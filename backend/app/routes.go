@@ -101,6 +101,9 @@ func (a *App) newServer(h *hub) (*httpapi.Server, error) {
 	if err := figures.Register(cluster.NewMetrics(h.manager.GetCache())); err != nil {
 		return nil, fmt.Errorf("register the clusters' metrics: %w", err)
 	}
+	if err := figures.Register(buildMetric(a.config.Version)); err != nil {
+		return nil, fmt.Errorf("register build: %w", err)
+	}
 	desk.options.Metrics = prometheus.Gatherers{kube.Metrics(), figures, legacyregistry.DefaultGatherer}
 	desk.options.Limits = limits
 	clusters := cluster.NewHandler(h.clusters, a.audit, desk.about)

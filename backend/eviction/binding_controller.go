@@ -39,7 +39,9 @@ type BindingReconciler struct {
 	mu sync.Mutex
 	// unhealthy is since when the application of a binding is, by cluster.
 	unhealthy map[types.NamespacedName]map[string]time.Time
-	state     speechless
+	// waiting is how many targets of a binding wait for their turn to be evicted.
+	waiting map[types.NamespacedName]int
+	state   speechless
 }
 
 // NewBindingReconciler returns the reconciler.
@@ -47,7 +49,7 @@ func NewBindingReconciler(hub client.Client, recorder events.EventRecorder, deps
 	deps.complete()
 	return &BindingReconciler{
 		hub: hub, events: recorder, deps: deps, pace: rate.NewLimiter(rate.Limit(deps.Rate), 1),
-		unhealthy: map[types.NamespacedName]map[string]time.Time{},
+		unhealthy: map[types.NamespacedName]map[string]time.Time{}, waiting: map[types.NamespacedName]int{},
 	}
 }
 
@@ -111,6 +113,7 @@ func (r *BindingReconciler) clusterChanged(ctx context.Context, e event.UpdateEv
 }
 
 func (r *BindingReconciler) forget(key types.NamespacedName) {
+	r.wait(key, 0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.unhealthy, key)
@@ -137,8 +140,11 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	r.wait(request.NamespacedName, look.postponed)
 	r.tend(look, wanted)
-	if err := kube.Patch[client.Object](ctx, r.hub, stored, wanted); err != nil {
+	err = kube.Patch[client.Object](ctx, r.hub, stored, wanted)
+	r.count(request.NamespacedName, evicted, wanted.BindingSpec().Resource.Kind, r.deps.Clock.Since(look.now), err)
+	if err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return ctrl.Result{RequeueAfter: retryAfter}, nil
 		}
@@ -148,7 +154,6 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		return ctrl.Result{}, fmt.Errorf("evict from binding %s: %w", request.NamespacedName, err)
 	}
 	for _, task := range evicted {
-		r.deps.count(task, wanted.BindingSpec().Resource.Kind)
 		r.tell(stored, corev1.EventTypeNormal, eventEvicted, "evicted from cluster "+task.FromCluster+": "+task.Reason)
 	}
 	if look.next == never {
@@ -161,6 +166,8 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 type look struct {
 	now  time.Time
 	next time.Duration // until something has to be looked at again
+	// postponed is how many targets have to go and may not yet.
+	postponed int
 }
 
 func (l *look) again(after time.Duration) {
@@ -190,6 +197,7 @@ func (r *BindingReconciler) evict(ctx context.Context, l *look, b workv1alpha2.B
 		}
 		if reservation := r.pace.ReserveN(l.now, 1); reservation.DelayFrom(l.now) > 0 {
 			l.again(reservation.DelayFrom(l.now))
+			l.postponed++
 			reservation.CancelAt(l.now)
 			continue
 		}

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/policy"
 )
 
@@ -43,20 +40,6 @@ func (d *Deps) complete() {
 }
 
 func (d *Deps) evictsByTaint() bool { return d.Gates.Failover && d.Taints }
-
-// evictions counts, under the names of contract section 14.
-var evictions, evictionsDocumented = newEvictions("eviction_kind_total"), newEvictions("karmada_eviction_kind_total")
-
-func newEvictions(name string) *prometheus.GaugeVec {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "Evictions so far, by cluster and kind."}, []string{"member_cluster", "resource_kind"})
-	ctrlmetrics.Registry.MustRegister(v)
-	return v
-}
-
-func (d *Deps) count(task workv1alpha2.GracefulEvictionTask, kind string) {
-	evictions.WithLabelValues(task.FromCluster, kind).Inc()
-	evictionsDocumented.WithLabelValues(task.FromCluster, kind).Inc()
-}
 
 // SetupWithManager adds the controllers of this package to the manager.
 func SetupWithManager(m ctrl.Manager, d Deps) error {

@@ -356,9 +356,11 @@ func (l *Agents) write(ctx context.Context, cluster string) error {
 		if equality.Semantic.DeepEqual(stored.Status, wanted.Status) {
 			return nil
 		}
+		began := l.clock.Now()
 		if err := kube.PatchStatus(ctx, l.hub, &stored, wanted); err != nil {
 			return fmt.Errorf("write status of cluster %s: %w", cluster, err)
 		}
+		syncing.Observe(l.clock.Since(began), cluster)
 		l.changed(cluster)
 		return nil
 	})

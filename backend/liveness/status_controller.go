@@ -131,6 +131,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request ctrl.Request) 
 	if apierrors.IsNotFound(err) {
 		r.end(request.Name)
 		r.members.Forget(request.Name)
+		syncing.Drop(request.Name)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -226,6 +227,8 @@ func (r *StatusReconciler) end(cluster string) {
 // write brings the status to what was collected. whole says that it is an
 // inventory, not just a condition.
 func (r *StatusReconciler) write(ctx context.Context, cluster *clusterv1alpha1.Cluster, collected *clusterv1alpha1.ClusterStatus, whole bool) error {
+	began := r.clock.Now()
+	defer func() { syncing.Observe(r.clock.Since(began), cluster.Name) }()
 	err := retryConflict(ctx, func(ctx context.Context) error {
 		var stored clusterv1alpha1.Cluster
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(cluster), &stored); err != nil || stored.UID != cluster.UID {

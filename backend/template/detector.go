@@ -16,6 +16,7 @@ import (
 
 	"muster.dev/muster/backend/apis"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
+	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/policy"
 )
 
@@ -152,7 +153,10 @@ func (d *detector) choose(_ context.Context, s *detection) error {
 		}
 		return nil
 	}
-	if claim, found := Choose(s.object, pps, cpps); found {
+	began := time.Now()
+	claim, found := Choose(s.object, pps, cpps)
+	matching.Observe(time.Since(began))
+	if found {
 		s.policy = d.policies.holder(claim) // nil if it went this moment
 	}
 	return nil
@@ -218,6 +222,14 @@ func (d *detector) occupy(ctx context.Context, s *detection) error {
 	if s.policy == nil {
 		return nil
 	}
+	began := time.Now()
+	err := d.apply(ctx, s)
+	applying.Observe(time.Since(began), kube.Outcome(err))
+	attempts.Add(1, kube.Outcome(err))
+	return err
+}
+
+func (d *detector) apply(ctx context.Context, s *detection) error {
 	b, err := d.binding(ctx, bindingOf(s.ref))
 	if err != nil {
 		return err
@@ -251,7 +263,11 @@ func (d *detector) retreat(ctx context.Context, s *detection) error {
 
 // hold writes the claim of the chosen policy on the template.
 func (d *detector) hold(ctx context.Context, s *detection) error {
-	if err := d.writeClaim(ctx, s, ClaimOf(s.policy)); err != nil {
+	err := d.writeClaim(ctx, s, ClaimOf(s.policy))
+	if s.preempted != nil {
+		preemptions.Add(1, kube.Outcome(err))
+	}
+	if err != nil {
 		if s.preempted != nil {
 			return &failed{eventPreemptFailed, err}
 		}

@@ -223,6 +223,7 @@ func TestDetector(t *testing.T) {
 		{"selector edit", testSelectorEdit},
 		{"lazy", testLazy},
 		{"preemption", testPreemption},
+		{"metrics", testMetrics},
 		{"dependent overrides", testDependentOverrides},
 		{"recreated template", testRecreate},
 		{"left alone", testLeftAlone},
