@@ -135,6 +135,22 @@ func TestAuthor(t *testing.T) {
 		t.Errorf("audit says of replicas: %q", got)
 	}
 
+	// What the hub notes on the object is not in the text, and stays when the text
+	// has no labels any more.
+	if err := f.Client.Patch(operator, &live, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"mine":"1","noted":"by the hub"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	named := strings.Replace(made.YAML, "metadata:\n", "metadata:\n  labels:\n    mine: \"1\"\n", 1)
+	if _, err := f.author.Change(operator, shopRef, author.Changed{Base: named, YAML: made.YAML}, false); err != nil {
+		t.Fatalf("taking the last label away: %v", err)
+	}
+	if err := f.Client.Get(operator, key, &live); err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(live.Labels, map[string]string{"noted": "by the hub"}) {
+		t.Errorf("labels are %v, want only what the text never showed", live.Labels)
+	}
+
 	misspelt := author.Changed{Base: made.YAML, YAML: strings.Replace(made.YAML, "  replicas: 2", "  replicas: 2\n  replica: 1", 1)}
 	if _, err := f.author.Change(operator, shopRef, misspelt, true); !cmp.Equal(fields(err), []string{"invalid-object", "spec.replica"}) || len(err.Error()) > 100 {
 		t.Errorf("a change to a field of nobody: %v %v", fields(err), err)

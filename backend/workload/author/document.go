@@ -121,7 +121,20 @@ func patchOf(ref template.Ref, changed Changed) (difference, error) {
 	if err := kept(ref); err != nil {
 		return difference{}, err
 	}
+	keepMaps(base, desired)
 	return difference{ref, base.Object, mergePatch(base.Object, desired.Object)}, nil
+}
+
+// keepMaps lets a text without any labels or annotations take away those that the
+// change began with, and none that it never showed: the editor leaves out what the
+// hub notes there for itself.
+func keepMaps(base, desired *unstructured.Unstructured) {
+	if len(base.GetLabels()) > 0 && desired.GetLabels() == nil {
+		_ = unstructured.SetNestedMap(desired.Object, map[string]any{}, "metadata", "labels")
+	}
+	if len(base.GetAnnotations()) > 0 && desired.GetAnnotations() == nil {
+		_ = unstructured.SetNestedMap(desired.Object, map[string]any{}, "metadata", "annotations")
+	}
 }
 
 // at is the patch for the object of one version only.

@@ -1,5 +1,5 @@
 /** Form and YAML are one document: random edits on either side converge, and no comment is lost on the way. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { locate, pairEnd, parse, rangeOf } from './parse';
 import { formatPath, type Path } from './path';
 import { equal, isObject, valueAt, withValue } from './value';
@@ -209,4 +209,36 @@ it('takes parents along that would be left empty, but no item of a list', () => 
   draft.clear(['spec', 'a', 'b', 'c']);
   draft.clear(['spec', 'l', 0, 'k', 'c']);
   expect(draft.get().parsed.value).toEqual({ spec: { l: [{}] } });
+});
+
+it('takes back what was typed into a field as a whole, however slowly it was typed', () => {
+  vi.useFakeTimers();
+  const draft = new Draft('metadata:\n  name: a\n');
+  for (const name of ['ab', 'abc', 'abcd']) {
+    vi.advanceTimersByTime(5_000);
+    draft.set(['metadata', 'name'], name);
+  }
+  draft.set(['metadata', 'namespace'], 'shop');
+  draft.undo();
+  expect(draft.get().text).toBe('metadata:\n  name: abcd\n');
+  draft.undo();
+  expect(draft.get().text).toBe('metadata:\n  name: a\n');
+  vi.useRealTimers();
+});
+
+it('parts what is typed into the text at the end of a line and where one stopped to think', () => {
+  vi.useFakeTimers();
+  const draft = new Draft('a: 1');
+  const type = (text: string, pause = 600) => {
+    vi.advanceTimersByTime(pause);
+    const at = draft.get().text.length;
+    draft.change({ changes: { from: at, insert: text }, selection: { anchor: at + text.length }, userEvent: 'input.type' });
+  };
+  for (const letter of '23') type(letter);
+  type('\n');
+  for (const letter of 'b: ') type(letter);
+  type('4', 5_000);
+  const seen = [1, 2, 3].map(() => { draft.undo(); return draft.get().text; });
+  expect(seen).toEqual(['a: 123\nb: ', 'a: 123', 'a: 1']);
+  vi.useRealTimers();
 });

@@ -3,7 +3,7 @@
  * transactions of it, so that both share one history. Whoever shows it watches it.
  */
 import { history, isolateHistory, redo, redoDepth, undo, undoDepth } from '@codemirror/commands';
-import { EditorState, type Extension, type Transaction, type TransactionSpec } from '@codemirror/state';
+import { Annotation, EditorState, type Extension, type Transaction, type TransactionSpec } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { changeBetween } from './change';
 import { parse, type Parsed, rangeOf } from './parse';
@@ -22,17 +22,28 @@ export interface Snapshot {
   canRedo: boolean;
 }
 
+/** Marks the changes that fields of the form make. */
+const byForm = Annotation.define<boolean>();
+
+/** Who has typed nothing for so long, in milliseconds, begins something new. */
+const thought = 2_000;
+
+/** How long a step of the history may take to type; the editor wants some end of it. */
+const longest = 3_600_000;
+
 export class Draft {
   private state: EditorState;
   private snapshot: Snapshot;
   private watchers = new Set<() => void>();
   /** Where the form made the last change, if it was the form that made it. */
   private field: Path | undefined;
+  /** When the document changed last. */
+  private changedAt = 0;
   private focus: (() => void) | undefined;
   private view: ((transaction: Transaction) => void) | undefined;
 
   constructor(text: string, extensions: Extension = []) {
-    this.state = EditorState.create({ doc: text, extensions: [history(), EditorState.lineSeparator.of('\n'), lights, extensions] });
+    this.state = EditorState.create({ doc: text, extensions: [history({ newGroupDelay: longest, joinToEvent: (next, adjacent) => this.goesOn(next, adjacent) }), EditorState.lineSeparator.of('\n'), lights, extensions] });
     const parsed = parse(this.state.doc.toString());
     this.snapshot = { text: parsed.text, parsed, sound: parsed, canUndo: false, canRedo: false };
   }
@@ -61,7 +72,10 @@ export class Draft {
 
   dispatch = (transaction: Transaction): void => {
     this.state = transaction.state;
-    if (transaction.docChanged) this.field = undefined;
+    if (transaction.docChanged) {
+      this.field = undefined;
+      this.changedAt = Date.now();
+    }
     this.view?.(transaction);
     if (!transaction.docChanged) return;
     const { sound } = this.snapshot;
@@ -80,6 +94,18 @@ export class Draft {
     this.dispatch(this.state.update(spec));
   }
 
+  /**
+   * Whether a change belongs to the step of the history before it. What is typed into one field is one step, however long
+   * that takes; in the text a step ends with the line, at another place, and where one stops to think.
+   */
+  private goesOn(next: Transaction, adjacent: boolean): boolean {
+    if (next.annotation(byForm)) return true; // set() has parted the fields from each other
+    if (this.field) return false; // the form made the step before
+    let newline = false;
+    next.changes.iterChanges((_from, _to, _at, _end, inserted) => { newline ||= inserted.lines > 1; });
+    return adjacent && !newline && Date.now() - this.changedAt < thought;
+  }
+
   /** Makes the document say the value at the path; undefined takes the path away. Nothing happens to a text with faults. */
   set(path: Path, value: unknown): void {
     this.setAll([[path, value]]);
@@ -95,7 +121,7 @@ export class Draft {
     // One word typed into one field is one step of the history, as it is in the editor; another field is another step.
     const goesOn = this.field !== undefined && samePath(this.field, path);
     // No user event: what is typed into the form is nothing that the editor should complete.
-    this.change({ changes: change, annotations: goesOn ? [] : [isolateHistory.of('before')] });
+    this.change({ changes: change, annotations: goesOn ? [byForm.of(true)] : [byForm.of(true), isolateHistory.of('before')] });
     this.field = path;
     this.lightUp(path);
   }

@@ -11,6 +11,7 @@ import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { idOf, workloadDetail, type WorkloadKey } from '../queries';
 import { workloadWords } from '../words';
+import { withoutMarks } from './marks';
 import { openSession } from './session';
 import { authorWords } from './words';
 import { WorkloadEditor } from './WorkloadEditor';
@@ -20,7 +21,7 @@ export default function EditWorkloadPage(at: WorkloadKey) {
   const words = useWords(workloadWords);
   const explain = useExplain();
   const query = useQuery(workloadDetail(at));
-  if (query.data) return <Opened at={at} yaml={query.data.yaml} newest={async () => (await query.refetch()).data?.yaml} />;
+  if (query.data) return <Opened at={at} yaml={withoutMarks(query.data.yaml)} newest={async () => { const { data } = await query.refetch(); return data && withoutMarks(data.yaml); }} />;
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.workloads()}>{words.toList}</Link>}>{words.goneText}</Empty>;
   }
