@@ -65,7 +65,7 @@ func newLive() *live.Hub {
 	hub := live.NewHub()
 	for topic, role := range map[string]access.Role{
 		"clusters": access.RoleViewer, "registrations": access.RoleViewer, "registrations/": access.RoleViewer, cluster.WorksTopics: access.RoleViewer,
-		policy.Topic: access.RoleViewer, workload.Topic: access.RoleViewer, workload.Topic + "/": access.RoleViewer,
+		policy.Topic: access.RoleViewer, workload.Topic: access.RoleViewer, workload.Topic + "/": access.RoleViewer, workload.EffectTopic: access.RoleViewer,
 		token.Topic: access.RoleOperator, "audit": access.RoleViewer, "users": access.RoleAdmin,
 	} {
 		hub.Handle(topic, string(role))

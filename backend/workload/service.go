@@ -33,6 +33,10 @@ import (
 // each workload's detail, under its id. Viewers may read them.
 const Topic = "workloads"
 
+// EffectTopic says, without a row, that objects or Works have changed, and so may
+// have the effect of a policy: more than rows tell, such as drift that was mended.
+const EffectTopic = "effects"
+
 const (
 	// together is how long changes of rows wait for others.
 	together = 100 * time.Millisecond
@@ -234,6 +238,9 @@ func (s *Service) publishRows() {
 	changes, touched := s.projection.refresh()
 	for _, ref := range touched {
 		s.pages.behind(ref)
+	}
+	if len(touched) > 0 && s.Live.Watched(EffectTopic) {
+		s.Live.Publish(EffectTopic, live.Event{Op: live.OpUpsert, Key: "any"})
 	}
 	for _, changed := range changes {
 		event := live.Event{Op: live.OpDelete, Key: fact.ID(changed.ref)}

@@ -271,6 +271,26 @@ func TestLiveRows(t *testing.T) {
 	}
 }
 
+// TestLiveEffect checks that readers of a policy's effect hear of what shows in no
+// row, as drift that was mended does, and that nobody else pays for it.
+func TestLiveEffect(t *testing.T) {
+	f := newFixture(t, recorded)
+	workloadtest.Edit(f.World, "karmada-es-member1", "nginx-687f7fb96f", func(work *workv1alpha1.Work) {
+		work.Status.ManifestStatuses[0].Health = "Unhealthy"
+	})
+	eventually(t, "the row is published", func() bool { return len(f.published.of(workload.Topic)) > 0 })
+	if events := f.published.of(workload.EffectTopic); len(events) != 0 {
+		t.Errorf("nobody reads, and yet: %v", events)
+	}
+	f.published.watch(workload.EffectTopic)
+	rows := len(f.published.of(workload.Topic))
+	workloadtest.Edit(f.World, "karmada-es-member1", "nginx-687f7fb96f", func(work *workv1alpha1.Work) { work.Labels["x"] = "c" })
+	eventually(t, "readers are told", func() bool { return len(f.published.of(workload.EffectTopic)) > 0 })
+	if after := len(f.published.of(workload.Topic)); after != rows {
+		t.Errorf("%d rows were published for a change that shows in none", after-rows)
+	}
+}
+
 func TestLiveDetail(t *testing.T) {
 	f := newFixture(t, recorded)
 	topic := "workloads/apps/v1/Deployment/default/nginx"

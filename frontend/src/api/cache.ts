@@ -158,11 +158,14 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
     ended,
     // What failed while the hub was away, or was asked of nobody, is asked for again as soon as it is back.
     ready: () => void client.invalidateQueries({ predicate: ({ state, meta }) => state.status === 'error' || meta?.['follows'] !== undefined }),
-    resync: (topic) => void client.invalidateQueries({ queryKey: [noun(topic)] }),
-    begin: (topic, epoch, seq) => void client.invalidateQueries({
-      queryKey: [noun(topic)],
-      predicate: (query) => !upToDate(query.state.data, epoch, seq),
-    }),
+    resync: (topic) => {
+      tell(noun(topic));
+      void client.invalidateQueries({ queryKey: [noun(topic)] });
+    },
+    begin: (topic, epoch, seq) => {
+      tell(noun(topic)); // what was read before may lack what came meanwhile
+      void client.invalidateQueries({ queryKey: [noun(topic)], predicate: (query) => query.meta?.['follows'] === undefined && !upToDate(query.state.data, epoch, seq) });
+    },
     event: (event) => {
       tell(noun(event.topic));
       for (const query of client.getQueryCache().findAll({ queryKey: [noun(event.topic)] })) {

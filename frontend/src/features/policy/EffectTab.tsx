@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import { useExplain } from '@/api/errors';
 import { aboutCluster, factWords, remedyOf } from '@/api/facts';
+import { useFollow } from '@/api/hub';
 import { type PolicyAt, paths } from '@/app/paths';
 import { useLanguage, useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
@@ -28,6 +29,7 @@ export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
   const words = useWords(policyWords);
   const explain = useExplain();
   const { language } = useLanguage();
+  useFollow('effects');
   const query = useInfiniteQuery(policyEffect(at));
   const columns = useMemo<Column<EffectItem>[]>(() => [
     {

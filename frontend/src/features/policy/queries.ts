@@ -69,6 +69,9 @@ export const fleet = queryOptions({
   queryFn: async ({ signal }) => (await get<ClusterPage>('/clusters', { limit: 500 }, signal)).items,
 });
 
+/** What the effect of a policy depends on; whoever shows it follows these topics. "effects" says only that something moved. */
+const effectTopics = ['policies', 'effects'] as const;
+
 /** What an answer of the scheduler depends on; whoever shows one follows these topics. */
 export const previewTopics = ['clusters', 'policies', 'workloads'] as const;
 
@@ -112,14 +115,14 @@ export function removePolicy(at: PolicyAt) {
   });
 }
 
-/** The effect changes with members, not with the policy: the page asks again while it is open. */
+/** The effect changes with the workloads that the policy holds, drift in a member among it: it is asked for again when the hub says that one did. */
 export function policyEffect(at: PolicyAt) {
   return infiniteQueryOptions({
     queryKey: ['policies', 'effect', policyPath(at)],
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) => get<PolicyEffect>(`/policies/${policyPath(at)}/effect`, { cursor: pageParam }, signal),
     getNextPageParam: (last) => last.items.next || undefined,
-    refetchInterval: 5_000,
     staleTime: 0,
+    meta: { follows: effectTopics },
   });
 }
