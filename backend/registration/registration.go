@@ -118,9 +118,9 @@ type Registration struct {
 	Log []LogLine `json:"log,omitempty" validate:"optional"`
 
 	// Labels are put on the Cluster once it appears.
-	Labels map[string]string `json:"-"`
+	Labels map[string]string `json:"labels,omitempty" validate:"optional"`
 	// Placement is what the wizard said about the cluster.
-	Placement Placement `json:"-"`
+	Placement Placement `json:"placement"`
 	// Target is the way to a push member, for a clean-up after a crash.
 	Target Target `json:"-"`
 	// Stamped says that Labels are on the Cluster.
@@ -132,10 +132,10 @@ type Registration struct {
 
 // Placement is where a cluster runs, as the wizard was told.
 type Placement struct {
-	Provider string   `json:"provider,omitempty"`
-	Region   string   `json:"region,omitempty"`
-	Zones    []string `json:"zones,omitempty"`
-}
+	Provider string   `json:"provider,omitempty" validate:"optional"`
+	Region   string   `json:"region,omitempty" validate:"optional"`
+	Zones    []string `json:"zones,omitempty" validate:"optional"`
+} // @name cluster.RegistrationPlacement
 
 // Target is the way to a member, without its credential.
 type Target struct {

@@ -1315,8 +1315,14 @@ export interface components {
             /** @enum {unknown} */
             flavour: "pull" | "push" | "karmada-agent";
             id: string;
+            /** @description Labels are put on the Cluster once it appears. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Log is present where one registration is asked for. */
             log?: components["schemas"]["cluster.LogLine"][];
+            /** @description Placement is what the wizard said about the cluster. */
+            placement: components["schemas"]["cluster.RegistrationPlacement"];
             stages: components["schemas"]["cluster.Stage"][];
             /** @enum {unknown} */
             state: "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";
@@ -1333,14 +1339,25 @@ export interface components {
             /** @enum {unknown} */
             flavour: "pull" | "push" | "karmada-agent";
             id: string;
+            /** @description Labels are put on the Cluster once it appears. */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Log is present where one registration is asked for. */
             log?: components["schemas"]["cluster.LogLine"][];
+            /** @description Placement is what the wizard said about the cluster. */
+            placement: components["schemas"]["cluster.RegistrationPlacement"];
             seq: number;
             stages: components["schemas"]["cluster.Stage"][];
             /** @enum {unknown} */
             state: "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";
             tokenId?: string;
             updatedAt: string;
+        };
+        "cluster.RegistrationPlacement": {
+            provider?: string;
+            region?: string;
+            zones?: string[];
         };
         /** @enum {string} */
         "cluster.RegistrationState": "waiting" | "running" | "ready" | "failed" | "cancelled" | "expired";

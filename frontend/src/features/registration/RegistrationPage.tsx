@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
-import type { Registration } from '@/api/model';
+import type { NewRegistration, Registration } from '@/api/model';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -71,6 +71,12 @@ function CancelButton({ registration }: { registration: Registration }) {
   return <Button variant="default" aria-label={words.cancelNamed} disabled={!may} title={may ? undefined : words.needRole} loading={cancel.isPending} onClick={() => cancel.mutate(registration.id)}>{words.cancel}</Button>;
 }
 
+/** What was asked for, as the hub remembers it: a reload forgets what was typed. */
+function sameAgain({ clusterName, labels, placement, createdAt, expiresAt }: Registration): NewRegistration {
+  const life = expiresAt ? Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 1000) : undefined;
+  return { flavour: 'pull', clusterName, labels, ...placement, ttlSeconds: life };
+}
+
 /** Another try with the same answers: a fresh command for pull, the form again for push, whose kubeconfig nobody kept. */
 function Again({ registration }: { registration: Registration }) {
   const words = useWords(registrationWords);
@@ -81,7 +87,7 @@ function Again({ registration }: { registration: Registration }) {
   const start = useMutation(startPull);
   if (registration.flavour === 'push') return <Link href={`${paths.addCluster()}?how=push&step=details`} className={styles['again']}>{words.pushAgain}</Link>;
   const renew = async () => {
-    const request = issuedFor(registration.id)?.request ?? { flavour: 'pull' as const, clusterName: registration.clusterName };
+    const request = issuedFor(registration.id)?.request ?? sameAgain(registration);
     // The old token first: two valid commands for one cluster are one too many.
     if (registration.state === 'waiting' || registration.state === 'running') await cancel.mutateAsync(registration.id);
     const next = await start.mutateAsync(request);
