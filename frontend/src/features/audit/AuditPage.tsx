@@ -23,6 +23,7 @@ const fields = {
   actor: [], kind: ['Cluster', 'Token', 'Registration', 'User', 'Session', 'Work', 'Secret'],
   verb: ['create', 'update', 'patch', 'delete'], outcome: ['ok', 'denied', 'failed', 'pending', 'unknown'],
 } satisfies Record<Exclude<typeof filterFields[number], 'name'>, readonly string[]>;
+const closed = ['outcome'];
 const keyOf = (entry: AuditEntry) => entry.id;
 
 /** Who changed what. Filter, period and the entry that is open live in the address. */
@@ -65,7 +66,7 @@ export default function AuditPage() {
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
       <PageHead title={words.title} below={words.text} />
-      <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} free="name" onChange={(next) => set(next, period)} />
+      <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} free="name" onChange={(next) => set(next, period)} />
       <Choice label={words.period} options={Object.entries(words.periods)} chosen={period} onChoose={(next) => set(filter, next)} />
       <Listing
         list={list} caption={words.title} columns={columns} rowKey={keyOf} note={note}

@@ -18,6 +18,7 @@ import { states } from './state';
 import { clusterWords } from './words';
 
 const fields = { state: states, dialect: ['karmada', 'ocm'], mode: ['Push', 'Pull'], region: [], provider: [], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const closed = ['state', 'dialect', 'mode'];
 const nameOf = (cluster: Cluster) => cluster.name;
 const dim = (cluster: Cluster) => cluster.state === 'unknown';
 const note = (cluster: Cluster) => (hasReason(cluster) ? <ReasonLine cluster={cluster} /> : null);
@@ -54,7 +55,7 @@ export default function ClusterListPage({ tabs }: { tabs: ReactNode }) {
       {tabs}
       {(filtered || list.rows.length > 0) && (
         <>
-          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
+          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />
           <CountBar counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
         </>
       )}

@@ -60,7 +60,7 @@ function modeOf(search: string): Mode {
 }
 
 function itemOf(words: ConsentWords, { name, state, at, waits, aside, failure }: Stage): StageItem {
-  const told = failure && { denied: { what: words.deniedHere, fix: words.deniedFix }, unavailable: { what: words.notAvailable }, lost: { what: words.outOfReach } }[failure];
+  const told = failure && { refused: { what: words.refusedHere }, denied: { what: words.deniedHere, fix: words.deniedFix }, unavailable: { what: words.notAvailable }, lost: { what: words.outOfReach } }[failure];
   return {
     key: name, label: words.stages[name], state, spoken: words.stageStates[state], at, failure: told,
     aside: waits ? (waits === 'you' ? words.waitsForYou : words.waitsForAgent) : aside,

@@ -9,7 +9,7 @@ export interface Stage {
   /** Who has to do something for it. */
   waits?: 'you' | 'agent';
   aside?: string;
-  failure?: 'denied' | 'unavailable' | 'lost';
+  failure?: 'denied' | 'refused' | 'unavailable' | 'lost';
 }
 
 export function stagesOf(row: WaitingRow, shownAt?: string): Stage[] {
@@ -33,7 +33,7 @@ export function stagesOf(row: WaitingRow, shownAt?: string): Stage[] {
 function approval(row: WaitingRow, issued: boolean): Stage {
   const request = leading(row);
   if (issued) return { name: 'approved', state: 'done', at: request?.decidedAt, aside: request?.decidedBy };
-  if (row.certificate === 'denied') return { name: 'approved', state: 'failed', failure: 'denied' };
+  if (row.certificate === 'denied') return { name: 'approved', state: 'failed', failure: 'refused' };
   return canApprove(row) ? { name: 'approved', state: 'running', waits: 'you' } : { name: 'approved', state: 'pending' };
 }
 

@@ -77,7 +77,7 @@ describe('stages', () => {
   });
   it('fails with a reason', () => {
     const failures = (row: WaitingRow) => stagesOf(row).flatMap((stage) => (stage.failure ? [`${stage.name} ${stage.failure}`] : []));
-    expect(failures({ ...arrived, denied: true, certificate: 'denied' })).toEqual(['approved denied', 'accepted denied']);
+    expect(failures({ ...arrived, denied: true, certificate: 'denied' })).toEqual(['approved refused', 'accepted denied']);
     expect(failures(cluster({ accepted: true, joined: true, available: 'False', certificate: 'issued' }))).toEqual(['available unavailable']);
     expect(failures(cluster({ accepted: true, joined: true, available: 'Unknown', certificate: 'issued' }))).toEqual(['available lost']);
   });

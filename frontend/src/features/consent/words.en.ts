@@ -181,6 +181,7 @@ export const en = {
   compare: 'Compare the fingerprint with what the agent printed, then give both consents.',
   notAvailable: 'The agent reports that the cluster’s API does not answer',
   outOfReach: 'The agent has stopped reporting',
+  refusedHere: 'Its certificate request was denied',
   deniedHere: 'The cluster was denied',
   deniedFix: 'Accept it to let it in after all.',
   readyTitle: (name: string) => `${name} is available`,

@@ -181,6 +181,7 @@ export const zh: ConsentWords = {
   compare: '请把指纹与代理打印的内容比对，然后给出两项同意。',
   notAvailable: '代理报告集群的 API 没有应答',
   outOfReach: '代理已停止上报',
+  refusedHere: '其证书请求已被拒绝',
   deniedHere: '集群已被拒绝',
   deniedFix: '接纳它即可重新放行。',
   readyTitle: (name) => `${name} 已可用`,

@@ -17,6 +17,7 @@ import { StateCounts } from './StateCounts';
 import { managedWords } from './words';
 
 const fields = { state: states, set: [], dialect: ['ocm', 'karmada'], label: [] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const closed = ['state', 'dialect'];
 const nameOf = (row: ManagedCluster) => row.name;
 const dim = (row: ManagedCluster) => row.state === 'unknown';
 
@@ -53,7 +54,7 @@ export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
       {tabs}
       {(filtered || list.rows.length > 0) && (
         <>
-          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
+          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />
           <StateCounts counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
         </>
       )}

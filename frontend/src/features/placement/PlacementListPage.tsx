@@ -18,6 +18,7 @@ import { states, tones } from './state';
 import { placementWords } from './words';
 
 const fields = { namespace: [], state: states } satisfies Record<typeof filterFields[number], readonly string[]>;
+const closed = ['state'];
 const keyOf = (row: Placement) => `${row.namespace}/${row.name}`;
 const note = (row: Placement) => (row.state === 'satisfied' || !row.message ? null : <>{row.reason && <code>{row.reason}</code>} <Said text={row.message} /></>);
 
@@ -46,7 +47,7 @@ export default function PlacementListPage() {
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
       <PageHead title={words.title} below={words.text} actions={<Button component={Link} href={paths.clusterSets()} variant="default">{words.toSets}</Button>} />
-      {(filtered || list.rows.length > 0) && <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />}
+      {(filtered || list.rows.length > 0) && <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />}
       <Listing
         list={list} caption={words.title} columns={columns} rowKey={keyOf} note={note} sort={sort} onSort={setSort}
         empty={filtered

@@ -17,6 +17,7 @@ import type { PolicyPage, PolicyRow } from './types';
 import { policyWords } from './words';
 
 const fields = { kind: kinds.map((facts) => facts.resource), namespace: ['default', '-'] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const closed = ['kind'];
 const dim = (row: PolicyRow) => row.removing;
 const note = (row: PolicyRow) => row.misses && <MissLine row={row} />;
 
@@ -44,7 +45,7 @@ export default function PolicyListPage() {
     <div className="page">
       <title>{`${words.title} · Muster`}</title>
       <PageHead title={words.title} actions={(filtered || list.rows.length > 0) && add} />
-      {(filtered || list.rows.length > 0) && <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />}
+      {(filtered || list.rows.length > 0) && <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />}
       <Listing
         list={list} caption={words.title} columns={columns} rowKey={policyPath} note={note} dim={dim} sort={sort} onSort={setSort}
         empty={filtered

@@ -20,6 +20,7 @@ import { workloadWords } from './words';
 
 const kinds = ['Deployment', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob', 'Service', 'ConfigMap', 'Secret', 'Namespace'];
 const fields = { namespace: [], kind: kinds, policy: [], cluster: [], state: [...states, 'unmanaged'] } satisfies Record<typeof filterFields[number], readonly string[]>;
+const closed = ['state'];
 const idOf = (row: WorkloadRow) => row.id;
 
 /** What runs where: every template that a policy carries, with its state in each cluster. Filter and order live in the address. */
@@ -56,7 +57,7 @@ export default function WorkloadListPage() {
       <PageHead title={words.title} actions={something && <NewButton />} />
       {something && (
         <>
-          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} value={filter} onChange={setFilter} />
+          <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />
           <StateCounts counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
           <Choice label={words.scope} options={[['', words.scopes.placed], ['all', words.scopes.all]]} chosen={all ? 'all' : ''} onChoose={(scope) => set('scope', scope)} />
         </>

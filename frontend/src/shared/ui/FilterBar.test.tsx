@@ -7,7 +7,7 @@ const fields = { state: ['ready', 'degraded'], region: [] };
 
 async function setUp(value: Filter) {
   const onChange = vi.fn();
-  const place = await render(<FilterBar label="Filter" placeholder="" fields={fields} value={value} onChange={onChange} />);
+  const place = await render(<FilterBar label="Filter" placeholder="" fields={fields} closed={['state']} value={value} onChange={onChange} />);
   return { onChange, place, input: place.querySelector('input') as HTMLInputElement };
 }
 
@@ -41,4 +41,21 @@ it('removes a chip and clears all', async () => {
   expect(onChange).toHaveBeenLastCalledWith({ q: 'x' });
   await click(place.querySelector('[aria-label="Clear filters"]'));
   expect(onChange).toHaveBeenLastCalledWith({});
+});
+
+it('names a value that does not exist, and not one that is being typed', async () => {
+  const { onChange, place, input } = await setUp({});
+  const said = () => place.querySelector('[role="status"]')?.textContent;
+  await type(input, 'state:rea');
+  expect(said()).toBe('');
+  await type(input, 'state:nonsense ');
+  expect(said()).toBe('There is no state “nonsense”. It is one of: ready, degraded.');
+  expect(onChange).not.toHaveBeenCalled();
+  await type(input, 'region:anything ');
+  expect(onChange).toHaveBeenLastCalledWith({ region: 'anything' });
+});
+
+it('names a wrong value that came with the address', async () => {
+  const { place } = await setUp({ state: 'nonsense' });
+  expect(place.querySelector('[role="status"]')?.textContent).toContain('nonsense');
 });

@@ -15,6 +15,7 @@ export const en = {
   sortBy: (label: string) => `Sort by ${label}`,
   removeFilter: (filter: string) => `Remove filter ${filter}`,
   clearFilters: 'Clear filters',
+  noSuchValue: (field: string, value: string, values: string) => `There is no ${field} “${value}”. It is one of: ${values}.`,
   code: 'Code',
   request: 'Request',
   fix: 'What to do',

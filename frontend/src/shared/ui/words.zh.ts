@@ -17,6 +17,7 @@ export const zh: UIWords = {
   sortBy: (label) => `按${label}排序`,
   removeFilter: (filter) => `移除筛选 ${filter}`,
   clearFilters: '清除筛选',
+  noSuchValue: (field, value, values) => `${field} 没有“${value}”这个值。可用：${values}。`,
   code: '代码',
   request: '请求',
   fix: '处理办法',
