@@ -1,6 +1,7 @@
 // What every browser test shares: Debian's Chromium, a page that remembers what went wrong in it, screenshots.
 import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
+import { violations } from './accessible.mjs';
 
 /** Where the hub is, and what the Go test that started it says of the members. */
 export const setting = {
@@ -57,7 +58,7 @@ export async function signIn(page, name, password) {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** One picture a page at each width and colour scheme; a page wider than its window is a fault. */
+/** One picture a page at each width and colour scheme; a page wider than its window is a fault, and so is what violates WCAG AA. */
 export async function photograph(browser, storageState, pages) {
   await mkdir(setting.screenshots, { recursive: true });
   const faults = [];
@@ -71,6 +72,7 @@ export async function photograph(browser, storageState, pages) {
         const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         if (excess > 0) faults.push(`${name} at ${width} px is ${excess} px too wide`);
         await page.screenshot({ path: `${setting.screenshots}/${name}-${width}-${scheme}.png`, fullPage: true });
+        faults.push(...await violations(page, `${name} at ${width} px, ${scheme}`));
       }
       faults.push(...one.faults);
       await one.context.close();

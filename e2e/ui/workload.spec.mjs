@@ -55,7 +55,7 @@ test('a change of its image arrives on its page', async () => {
 
 test('the pages fit from 1440 to 390 px in both schemes', async () => {
   const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor();
-  const faults = await photograph(browser, await admin.context.storageState(), [['workload-new', '/workloads/new', sees('No problems')], ['workload-edit', `${diner}/edit`, sees('diner:2.0')]]);
+  const faults = await photograph(browser, await admin.context.storageState(), [['workload-new', '/workloads/new', sees('No problems')], ['workload-edit', `${diner}/edit`, (p) => p.locator('.cm-line').filter({ hasText: 'diner:2.0' }).first().waitFor()]]);
   assert.deepEqual(faults, []);
 });
 

@@ -34,7 +34,7 @@ export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
   const columns = useMemo<Column<EffectItem>[]>(() => [
     {
       key: 'object', label: words.object, card: 'title', cell: (item) => (
-        <><span className="dim">{item.kind} </span><Link href={paths.workload(item)}>{item.namespace && item.namespace !== at.namespace ? `${item.namespace}/` : ''}{item.name}</Link></>
+        <span className="linked"><span className="dim">{item.kind} </span><Link href={paths.workload(item)}>{item.namespace && item.namespace !== at.namespace ? `${item.namespace}/` : ''}{item.name}</Link></span>
       ),
     },
     { key: 'clusters', label: words.inClusters, card: 'text', cell: (item) => <Clusters item={item} /> },

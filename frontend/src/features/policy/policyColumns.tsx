@@ -57,7 +57,7 @@ function Clusters({ row, words }: { row: PolicyRow; words: PolicyWords }) {
   const names = row.clusters ?? [];
   if (names.length === 0 && !row.affinity) return <span className="dim">{words.allClusters}</span>;
   return (
-    <span className={styles['cut']} title={[...names, row.affinity].filter(Boolean).join('\n')}>
+    <span className={`${styles['cut']} linked`} title={[...names, row.affinity].filter(Boolean).join('\n')}>
       <ClusterNames names={names.slice(0, shownClusters)} missing={row.missingClusters} />
       {names.length > shownClusters && <span className="dim"> {words.moreClusters(names.length - shownClusters)}</span>}
       {row.affinity && <code>{names.length > 0 ? '; ' : ''}{row.affinity}</code>}

@@ -30,7 +30,7 @@ export function HopPanel({ hop, broken, children }: { hop: Hop; broken: boolean;
           <span>
             {words.hops[hop.kind]} {hop.folded ? words.foldedHop(hop.folded.length) : <span className={styles['name']}>{href ? <Link href={href}>{text}</Link> : text}</span>}
           </span>
-          {hop.cluster && <span><span className="dim">{words.cluster}</span> <Link href={paths.cluster(hop.cluster)}>{hop.cluster}</Link></span>}
+          {hop.cluster && <span className="linked"><span className="dim">{words.cluster}</span> <Link href={paths.cluster(hop.cluster)}>{hop.cluster}</Link></span>}
         </div>
         {hop.reason && <p className={styles['reason']}>{aboutCluster(said, hop.reason, hop.cluster)}</p>}
         {remedy && <p>{said.remedy(remedy)}</p>}

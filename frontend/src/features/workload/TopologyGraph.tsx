@@ -50,7 +50,7 @@ export default function TopologyGraph({ placed, broken, chosen, label, onChoose 
     const states = new Map(placed.hops.map((hop) => [hop.id, hop.state]));
     return placed.edges.map((edge): BuiltInEdge => {
       const state = states.get(edge.to);
-      return { id: `${edge.from} ${edge.to}`, type: 'smoothstep', pathOptions: { offset: size.gapX / 3, borderRadius: 6 }, source: edge.from, target: edge.to, className: state === 'failed' ? styles['cut'] : state === 'missing' || state === 'pending' ? styles['wait'] : undefined };
+      return { id: `${edge.from} ${edge.to}`, domAttributes: { 'aria-hidden': true }, type: 'smoothstep', pathOptions: { offset: size.gapX / 3, borderRadius: 6 }, source: edge.from, target: edge.to, className: state === 'failed' ? styles['cut'] : state === 'missing' || state === 'pending' ? styles['wait'] : undefined };
     });
   }, [placed]);
   return (
@@ -61,7 +61,7 @@ export default function TopologyGraph({ placed, broken, chosen, label, onChoose 
         nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} deleteKeyCode={null} selectionKeyCode={null} multiSelectionKeyCode={null}
         onlyRenderVisibleElements={placed.hops.length > manyHops} onNodeClick={(_, node) => onChoose(node.id)}
         onNodesChange={(changes) => { for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id); }}
-        ariaLabelConfig={{ 'node.a11yDescription.default': words.graphHop, 'node.a11yDescription.keyboardDisabled': words.graphHop }}
+        ariaLabelConfig={{ 'node.a11yDescription.default': words.graphHop, 'node.a11yDescription.keyboardDisabled': words.graphHop, 'edge.a11yDescription.default': '' }}
       >
         <Tools placed={placed} broken={broken} />
       </ReactFlow>

@@ -29,7 +29,7 @@ export function WorkloadHead({ workload, detail: { row } }: { workload: Workload
             <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark>
             <span>{row.kind}</span>
             {row.namespace && <code>{row.namespace}</code>}
-            {row.policy && <span>{words.policy} <Link href={paths.policy(row.policy)}>{row.policy.name}</Link></span>}
+            {row.policy && <span className="linked">{words.policy} <Link href={paths.policy(row.policy)}>{row.policy.name}</Link></span>}
             <span>{words.dots(row.clusters.length)}</span>
             {row.replicas && <span>{words.replicas} <Replicas of={row.replicas} /></span>}
           </>

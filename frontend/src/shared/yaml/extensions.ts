@@ -14,7 +14,7 @@ import { look } from './look';
 export function yamlExtensions(label: string): Extension {
   return [
     EditorView.cspNonce.of(getNonce() ?? ''),
-    EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', autocorrect: 'off', autocapitalize: 'off' }),
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', spellcheck: 'false', autocorrect: 'off', autocapitalize: 'off' }),
     lineNumbers(), lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), bracketMatching(), closeBrackets(),
     indentUnit.of('  '),
     yaml(), look,
