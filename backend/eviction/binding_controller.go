@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -64,8 +65,14 @@ func (r *BindingReconciler) SetupWithManager(m ctrl.Manager) error {
 		Watches(&workv1alpha2.ResourceBinding{}, own).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, own).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4})
-	if r.deps.evictsByTaint() {
-		b = b.Watches(&clusterv1alpha1.Cluster{}, handler.Funcs{UpdateFunc: r.clusterChanged})
+	if r.deps.Gates.Failover {
+		clusters := handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			evictions.Drop(clusterLabel, e.Object.GetName())
+		}}
+		if r.deps.evictsByTaint() {
+			clusters.UpdateFunc = r.clusterChanged
+		}
+		b = b.Watches(&clusterv1alpha1.Cluster{}, clusters)
 	}
 	return b.Complete(r)
 }
@@ -112,11 +119,25 @@ func (r *BindingReconciler) clusterChanged(ctx context.Context, e event.UpdateEv
 	}
 }
 
+// forget drops what is known of a binding that went.
 func (r *BindingReconciler) forget(key types.NamespacedName) {
 	r.wait(key, 0)
+	r.remember(key, nil)
+}
+
+// remember drops what is known of a binding in clusters that are no targets. Where
+// it comes back to one of them, its time begins anew.
+func (r *BindingReconciler) remember(key types.NamespacedName, targets []workv1alpha2.TargetCluster) {
+	left := func(cluster string) bool {
+		return !slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+	}
+	r.state.forget(key, left)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.unhealthy, key)
+	maps.DeleteFunc(r.unhealthy[key], func(cluster string, _ time.Time) bool { return left(cluster) })
+	if len(r.unhealthy[key]) == 0 {
+		delete(r.unhealthy, key)
+	}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -183,6 +204,7 @@ func (r *BindingReconciler) evict(ctx context.Context, l *look, b workv1alpha2.B
 		return nil, nil
 	}
 	spec := b.BindingSpec()
+	r.remember(client.ObjectKeyFromObject(b), spec.Clusters)
 	var tasks []workv1alpha2.GracefulEvictionTask
 	for _, target := range slices.Clone(spec.Clusters) {
 		task, due, err := r.due(ctx, l, b, target.Name)

@@ -151,6 +151,46 @@ func TestAnUnhealthyApplicationMoves(t *testing.T) {
 	}
 }
 
+// Where an application comes back to a cluster that it had left, its time there
+// begins anew, also while nobody has told how it is.
+func TestTheTimeBeginsAnewAfterAMove(t *testing.T) {
+	t.Parallel()
+	s := newStage(true, cluster("m1"), binding(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = b.Spec.Clusters[:1]
+		b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{
+			DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: ptr.To[int32](60)}, PurgeMode: policyv1alpha1.PurgeModeDirectly,
+		}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: workv1alpha2.ResourceUnhealthy}}
+	}))
+	s.look(t)
+	s.after(time.Minute)
+	if b, _ := s.look(t); len(b.Spec.Clusters) != 0 {
+		t.Fatalf("after a minute: %+v", b.Spec)
+	}
+	b, _ := s.look(t)
+	b.Spec.Clusters, b.Spec.GracefulEvictionTasks = []workv1alpha2.TargetCluster{{Name: "m1"}}, nil
+	if err := s.hub.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	b.Status.AggregatedStatus = nil
+	if err := s.hub.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if b, next := s.look(t); len(b.Spec.Clusters) != 1 || next != 0 {
+		t.Errorf("back again, nothing told: %+v, next look in %s", b.Spec, next)
+	}
+	if err := s.hub.Get(t.Context(), key, b); err != nil {
+		t.Fatal(err)
+	}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: workv1alpha2.ResourceUnhealthy}}
+	if err := s.hub.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if b, next := s.look(t); len(b.Spec.Clusters) != 1 || next != time.Minute {
+		t.Errorf("unhealthy again: %+v, next look in %s", b.Spec, next)
+	}
+}
+
 // The new copy is told what the old one's status said, of the gate's kinds of
 // failover alone.
 func TestStateIsPreserved(t *testing.T) {

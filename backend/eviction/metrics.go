@@ -9,10 +9,12 @@ import (
 	"muster.dev/muster/backend/kube"
 )
 
+const clusterLabel = "member_cluster"
+
 // The metrics of contract section 14 about evictions. The label name tells
 // ResourceBindings and ClusterResourceBindings apart.
 var (
-	evictions = kube.NewGauges("eviction_kind_total", "Evictions so far, by cluster and kind.", "member_cluster", "resource_kind")
+	evictions = kube.NewGauges("eviction_kind_total", "Evictions so far, by cluster and kind.", clusterLabel, "resource_kind")
 	waiting   = kube.NewGauges("eviction_queue_depth", "Targets whose eviction is due and waits for its turn.", "name")
 	latency   = kube.NewDurations("eviction_processing_latency_seconds", "How long evicting from a binding took.", 15, "name")
 	processed = kube.NewCounters("eviction_processing_total", "Evictions from bindings, by what came of them.", "name", "result")

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/jsonpath"
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -61,24 +63,37 @@ const stateWithin = time.Minute
 // speechless remembers since when copies that have to go do not tell their state.
 type speechless struct {
 	mu    sync.Mutex
-	since map[string]time.Time // by binding and cluster
+	since map[copyOf]time.Time
+}
+
+// copyOf names the copy of a binding's template in a cluster.
+type copyOf struct {
+	binding types.NamespacedName
+	cluster string
+}
+
+// forget drops the copies of a binding in some clusters.
+func (s *speechless) forget(binding types.NamespacedName, in func(cluster string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.since, func(of copyOf, _ time.Time) bool { return of.binding == binding && in(of.cluster) })
 }
 
 // waited is how long a copy has been waited for; told ends it.
-func (s *speechless) waited(copyOf string, told bool, now time.Time) time.Duration {
+func (s *speechless) waited(of copyOf, told bool, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	began, waits := s.since[copyOf]
+	began, waits := s.since[of]
 	switch {
 	case told:
-		delete(s.since, copyOf)
+		delete(s.since, of)
 		return 0
 	case waits:
 		return now.Sub(began)
 	case s.since == nil:
-		s.since = map[string]time.Time{}
+		s.since = map[copyOf]time.Time{}
 	}
-	s.since[copyOf] = now
+	s.since[of] = now
 	return 0
 }
 
@@ -86,13 +101,13 @@ func (s *speechless) waited(copyOf string, told bool, now time.Time) time.Durati
 // can go on.
 func (r *BindingReconciler) preserve(l *look, b workv1alpha2.Binding, cluster string, task *workv1alpha2.GracefulEvictionTask) bool {
 	state, err := Preserve(b, cluster, task.Reason)
-	copyOf := b.GetNamespace() + "/" + b.GetName() + "/" + cluster
-	if waited := r.state.waited(copyOf, err == nil, l.now); err != nil && waited < stateWithin {
+	of := copyOf{types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}, cluster}
+	if waited := r.state.waited(of, err == nil, l.now); err != nil && waited < stateWithin {
 		l.again(retryAfter)
 		return false
 	}
 	if err != nil {
-		r.state.waited(copyOf, true, l.now)
+		r.state.waited(of, true, l.now)
 		r.tell(b, corev1.EventTypeWarning, eventEvictionFail, "it moves without its state: "+err.Error())
 	}
 	task.PreservedLabelState = state

@@ -82,6 +82,13 @@ func (g Gauges) Add(n int, labels ...string) {
 	}
 }
 
+// Drop forgets the series in which a label has a value.
+func (g Gauges) Drop(label, value string) {
+	for _, v := range g {
+		v.DeletePartialMatch(prometheus.Labels{label: value})
+	}
+}
+
 // Outcome is the value of the label result.
 func Outcome(err error) string {
 	if err != nil {

@@ -22,6 +22,8 @@ func TestMetricsHaveBothNames(t *testing.T) {
 	counters.Add(1, kube.Outcome(errors.New("no")))
 	gauges.Add(3, "q")
 	gauges.Add(-1, "q")
+	gauges.Add(1, "gone")
+	gauges.Drop("name", "gone")
 	if len(durations) != 2 || len(counters) != 2 || len(gauges) != 2 {
 		t.Fatal("not each has two names")
 	}
@@ -31,6 +33,9 @@ func TestMetricsHaveBothNames(t *testing.T) {
 		}
 		if ok, failed := testutil.ToFloat64(counters[i].WithLabelValues("success")), testutil.ToFloat64(counters[i].WithLabelValues("error")); ok != 2 || failed != 1 {
 			t.Errorf("counted %v and %v", ok, failed)
+		}
+		if n := testutil.CollectAndCount(gauges[i]); n != 1 {
+			t.Errorf("%d series of gauges", n)
 		}
 		if n := testutil.ToFloat64(gauges[i].WithLabelValues("q")); n != 2 {
 			t.Errorf("the gauge shows %v", n)
