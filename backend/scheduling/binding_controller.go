@@ -52,6 +52,7 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if b.GetDeletionTimestamp() != nil || !r.scheduler.owns(b) {
+		r.scheduler.placed.Delete(request.NamespacedName)
 		r.backoff.Forget(request)
 		return ctrl.Result{}, nil
 	}

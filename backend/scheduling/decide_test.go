@@ -257,6 +257,8 @@ func TestSpread(t *testing.T) {
 		{name: "too few clusters", clusters: regions, spec: configMap(with(nil, spreadBy(byRegion, 1, 3), spreadBy(byCluster, 7, 9))), want: "SchedulerError: no 1 to 3 regions have 7 clusters that fit, as the spread constraints want"},
 		{name: "maxGroups of region unset", clusters: regions, spec: configMap(with(nil, spreadBy(byRegion, 1, 0), spreadBy(byCluster, 1, 9))), want: "SchedulerError: no 1 to 0 regions have 1 clusters that fit, as the spread constraints want"},
 		{name: "Divided by region", clusters: regions, spec: deployment(12, with(dynamic(), spreadBy(byRegion, 2, 2), spreadBy(byCluster, 2, 3))), want: "a1:4 a2:4 b1:4"},
+		{name: "Divided without replicas stays in its region", clusters: regions, spec: configMap(with(aggregated(), spreadBy(byRegion, 1, 1), spreadBy(byCluster, 1, 1)), target("b1", 0)), want: "b1"},
+		{name: "Divided without replicas goes where most clusters are", clusters: regions, spec: configMap(with(aggregated(), spreadBy(byRegion, 1, 1), spreadBy(byCluster, 1, 2))), want: "c1 c2"},
 		{name: "Divided disregards a region without room", clusters: regions, spec: deployment(4, with(aggregated(), spreadBy(byRegion, 2, 2), spreadBy(byCluster, 2, 2))), want: "a1:4"},
 	})
 }

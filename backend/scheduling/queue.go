@@ -80,6 +80,7 @@ func (h bindingHandler) Update(_ context.Context, e event.UpdateEvent, q queue) 
 // Delete implements handler.EventHandler.
 func (h bindingHandler) Delete(_ context.Context, e event.DeleteEvent, q queue) {
 	h.written.drop(e.Object.GetUID())
+	h.scheduler.revisits.Delete(e.Object.GetUID())
 	if b, ok := e.Object.(workv1alpha2.Binding); ok {
 		h.scheduler.strike(b)
 		h.wake(q, b)

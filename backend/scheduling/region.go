@@ -70,7 +70,7 @@ const regionWeight = 1000
 
 func (a *attempt) regionScore(rows []*row, wanted, clusters groups) int64 {
 	replicas := int64(a.wanted())
-	if !a.counts() {
+	if !isDivided(a.Spec.Placement) {
 		n, score := int64(0), int64(0)
 		for _, r := range rows {
 			if r.available() >= replicas {

@@ -109,6 +109,11 @@ func TestQueueOrder(t *testing.T) {
 	if q.Len() != 0 {
 		t.Errorf("%d bindings are left", q.Len())
 	}
+	h.scheduler.revisits.Store(types.UID("low"), nil)
+	h.Delete(ctx, event.DeleteEvent{Object: claimed("low", 1)}, q)
+	if _, remembered := h.scheduler.revisits.Load(types.UID("low")); remembered {
+		t.Error("a binding that is gone is still to be looked at")
+	}
 }
 
 func TestOwns(t *testing.T) {
