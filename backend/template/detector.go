@@ -81,8 +81,9 @@ type detection struct {
 	preempted PolicyObject
 	// version is that of the template as the binding is to name it; set by Reconcile, and by hold if that writes before.
 	version string
-	// waits is set where another event is needed to go on.
-	waits bool
+	// waits is set where another event is needed to go on, frozen where template and
+	// binding stay meanwhile as they are.
+	waits, frozen bool
 }
 
 // Reconcile implements reconcile.TypedReconciler.
@@ -170,11 +171,27 @@ func keeps(holder PolicyObject, s *detection) bool {
 }
 
 // awaitOverrides leaves a template alone whose policy names override policies
-// that do not exist yet: it would go out without them.
+// that do not exist: it would go out without them. What has gone out already stays
+// as it is.
 func (d *detector) awaitOverrides(ctx context.Context, s *detection) error {
-	if s.policy == nil || s.claimed && s.claim == ClaimOf(s.policy) {
-		return nil
+	for s.policy != nil {
+		missing, err := d.missingOverride(ctx, s)
+		if missing == "" || err != nil {
+			return err
+		}
+		d.troubles.tell(s.object, s.ref, eventApplyFailed, missing)
+		s.waits = true
+		if s.claimed && s.claim == ClaimOf(s.policy) {
+			s.frozen = true
+			return nil
+		}
+		s.policy, s.preempted = s.preempted, nil
 	}
+	return nil
+}
+
+// missingOverride words which override policy the chosen policy waits for, if any.
+func (d *detector) missingOverride(ctx context.Context, s *detection) (string, error) {
 	for _, name := range SpecOf(s.policy).DependentOverrides {
 		key := types.NamespacedName{Namespace: s.policy.GetNamespace(), Name: name}
 		var override client.Object = &policyv1alpha1.OverridePolicy{}
@@ -184,16 +201,14 @@ func (d *detector) awaitOverrides(ctx context.Context, s *detection) error {
 		d.block(key, s.ref) // first: it may come while we look
 		err := d.hub.Get(ctx, key, override)
 		if apierrors.IsNotFound(err) {
-			d.troubles.tell(s.object, s.ref, eventApplyFailed, missingOverride(ClaimOf(s.policy), name))
-			s.policy, s.preempted, s.waits = s.preempted, nil, true
-			return nil
+			return missingOverride(ClaimOf(s.policy), name), nil
 		}
 		if err != nil {
-			return fmt.Errorf("read override policy %s: %w", key, err)
+			return "", fmt.Errorf("read override policy %s: %w", key, err)
 		}
 		d.unblock(key, s.ref)
 	}
-	return nil
+	return "", nil
 }
 
 // release takes the claim of a policy away that no longer has the template, first
@@ -219,7 +234,7 @@ func (d *detector) release(ctx context.Context, s *detection) error {
 // their binding names. Where objects have generations the claim may raise it, and
 // Works name that too: there it comes first, and where it was refused before.
 func (d *detector) occupy(ctx context.Context, s *detection) error {
-	if s.policy == nil {
+	if s.policy == nil || s.frozen {
 		return nil
 	}
 	began := time.Now()

@@ -535,6 +535,14 @@ func (f *fixture) event(ctx context.Context, ns, about, reason string) bool {
 	return slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name == about && e.Reason == reason })
 }
 
+// told says whether an Event of a reason holds a text.
+func (f *fixture) told(ctx context.Context, ns, about, reason, text string) bool {
+	var list corev1.EventList
+	return f.Client.List(ctx, &list, client.InNamespace(ns)) == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+		return e.InvolvedObject.Name == about && e.Reason == reason && strings.Contains(e.Message, text)
+	})
+}
+
 func testDependentOverrides(t *testing.T, f *fixture) {
 	ns := f.namespace(t, "overrides")
 	cm := newConfigMap(ns, "c")
@@ -552,6 +560,24 @@ func testDependentOverrides(t *testing.T, f *fixture) {
 	}})
 	f.awaitClaim(t, cm, "c-configmap", pp)
 	f.Await(t, "the end of the complaint", func(ctx context.Context) bool { return f.event(ctx, ns, "c", "ApplyPolicySucceed") })
+
+	// What is out already stays as it is while its policy waits for another one.
+	f.update(t, pp, func() {
+		pp.Spec.DependentOverrides = []string{"first", "second"}
+		pp.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	})
+	f.Await(t, "the second complaint", func(ctx context.Context) bool {
+		return f.told(ctx, ns, "c", "ApplyPolicyFailed", "OverridePolicy overrides/second")
+	})
+	if b := f.awaitClaim(t, cm, "c-configmap", pp); b.Spec.ConflictResolution != policyv1alpha1.ConflictAbort {
+		t.Errorf("the binding followed the policy before its override policy was there: %s", b.Spec.ConflictResolution)
+	}
+	f.Create(t, &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "second"}, Spec: policyv1alpha1.OverrideSpec{
+		OverrideRules: []policyv1alpha1.RuleWithCluster{},
+	}})
+	f.Await(t, "the policy's word", func(ctx context.Context) bool {
+		return f.binding(ctx, ns, "c-configmap").Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite
+	})
 }
 
 func testRecreate(t *testing.T, f *fixture) {
