@@ -37,6 +37,7 @@ type Applier struct {
 
 	mu       sync.Mutex
 	watching context.Context // that of Watch; nil before
+	over     bool            // Watch has ended, or is about to
 	notify   func(workNamespace, workName string)
 	watches  map[schema.GroupVersionResource]*kindWatch
 	memos    map[objectKey]workMemo

@@ -1,8 +1,11 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
+	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,5 +129,34 @@ data: {key: "1"}`), got)
 		if o, err := wanted(work, i); err == nil {
 			t.Errorf("manifest %d passed: %v", i, o)
 		}
+	}
+}
+
+// Who is about to end may need the lock once more.
+func TestWatchEndsWithoutHoldingOthersUp(t *testing.T) {
+	t.Parallel()
+	a := newApplier(nil, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	a.running.Go(func() {
+		<-ctx.Done()
+		for began := time.Now(); time.Since(began) < 100*time.Millisecond; goruntime.Gosched() {
+			if !a.mu.TryLock() {
+				break // the end has begun
+			}
+			a.mu.Unlock()
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+	})
+	go func() { ended <- a.Watch(ctx, func(string, string) {}) }()
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the watch does not end")
 	}
 }

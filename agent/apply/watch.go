@@ -44,9 +44,10 @@ func (a *Applier) Watch(ctx context.Context, notify func(workNamespace, workName
 	}
 	a.mu.Unlock()
 	<-ctx.Done()
-	a.mu.Lock() // no informer is started from here on
-	defer a.mu.Unlock()
-	a.running.Wait()
+	a.mu.Lock()
+	a.over = true // no informer is started from here on
+	a.mu.Unlock()
+	a.running.Wait() // without the lock, which those that end may be waiting for
 	return nil
 }
 
@@ -65,7 +66,7 @@ func (a *Applier) use(resource schema.GroupVersionResource, kind schema.GroupVer
 
 // run starts a watch if watching has begun. The lock is held.
 func (a *Applier) run(resource schema.GroupVersionResource, w *kindWatch) {
-	if a.watching == nil || a.watching.Err() != nil {
+	if a.watching == nil || a.over {
 		return
 	}
 	ctx, stop := context.WithCancel(a.watching)
