@@ -48,8 +48,10 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 		return ctrl.Result{}, nil
 	}
 	err = d.distribute(ctx, parent)
-	about := Ref{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: parent.Namespace, Name: parent.Name}
+	about := sending(parent)
 	switch {
+	case err == nil && parent.DeletionTimestamp != nil:
+		d.troubles.forget(about)
 	case err == nil:
 		d.troubles.over(parent, about, eventDistributed, "what the object needs is sent along now")
 	case apierrors.IsConflict(err):
@@ -57,10 +59,34 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	case overtaken(err):
 		return ctrl.Result{}, nil
 	default:
-		d.troubles.tell(parent, about, reasonOf(err, eventDistributeFailed), err.Error())
+		reason, on := reasonOf(err, eventDistributeFailed), client.Object(parent)
+		if o := d.templateOf(parent); reason == eventDependenciesFailed && o != nil {
+			on = o // who wrote it looks there
+		}
+		d.troubles.tell(on, about, reason, err.Error())
 		return ctrl.Result{}, fmt.Errorf("distribute dependencies of binding %s: %w", request, err)
 	}
 	return ctrl.Result{}, nil
+}
+
+// sending and clashing are the troubles that a binding may have, as troubles keeps
+// them: those of a parent, and those of one that parents disagree about.
+func sending(b *workv1alpha2.ResourceBinding) Ref {
+	return Ref{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name}
+}
+
+func clashing(b *workv1alpha2.ResourceBinding) Ref {
+	return Ref{Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name}
+}
+
+// templateOf is the object that a binding was made for, nil if it is gone.
+func (d *distributor) templateOf(b *workv1alpha2.ResourceBinding) *unstructured.Unstructured {
+	of := b.Spec.Resource
+	o, ok := d.cache.Get(Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+	if !ok || o.GetUID() != of.UID {
+		return nil
+	}
+	return o
 }
 
 func (d *distributor) distribute(ctx context.Context, parent *workv1alpha2.ResourceBinding) error {
@@ -72,9 +98,8 @@ func (d *distributor) distribute(ctx context.Context, parent *workv1alpha2.Resou
 	if len(parent.Spec.Clusters) == 0 && parent.Annotations[workv1alpha2.DependenciesAnnotation] == "" {
 		return nil // it was never scheduled
 	}
-	of := parent.Spec.Resource
-	o, ok := d.cache.Get(Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
-	if !ok || o.GetUID() != of.UID {
+	o := d.templateOf(parent)
+	if o == nil {
 		return nil // the detector ends the binding
 	}
 	needed, err := d.interpreter.Dependencies(ctx, o)
@@ -210,12 +235,11 @@ func (d *distributor) settle(ctx context.Context, b, wanted *workv1alpha2.Resour
 	if err := d.write(ctx, b, wanted, locked(b)); err != nil {
 		return err
 	}
-	clash := Ref{Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name} // no version: a trouble beside that of sending along
 	if len(clashes) == 0 {
-		d.troubles.forget(clash)
+		d.troubles.forget(clashing(b))
 		return nil
 	}
-	d.troubles.tell(wanted, clash, eventDependencyConflict, messageDependencyClashes+strings.Join(clashes, "; "))
+	d.troubles.tell(wanted, clashing(b), eventDependencyConflict, messageDependencyClashes+strings.Join(clashes, "; "))
 	return nil
 }
 

@@ -126,3 +126,34 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 }
+
+// What is remembered of objects goes with them, whether or not somebody needs them
+// at the end.
+func TestMemoryGoesWithTheObjects(t *testing.T) {
+	t.Parallel()
+	b := parent("a", "1")
+	d := &distributor{detector: &detector{
+		troubles: &troubles{last: map[Ref]string{sending(b): "no", clashing(b): "no"}},
+		blocked:  map[types.NamespacedName]map[Ref]struct{}{},
+	}, parents: newParents()}
+	d.requests.ready = func() bool { return true }
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+		"namespace": b.Namespace, "name": "s", "resourceVersion": "7",
+	}}}
+	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
+	d.parents.set(key, []configv1alpha1.DependentObjectReference{{APIVersion: "v1", Kind: "Secret", Namespace: b.Namespace, Name: "s"}})
+	if d.templateChanged(RefOf(o), nil, o); d.parents.version(RefOf(o)) != "7" {
+		t.Fatalf("the version of a needed object is %q", d.parents.version(RefOf(o)))
+	}
+	d.bindingChanged(b, true)
+	d.templateChanged(RefOf(o), o, nil)
+	if len(d.parents.versions) != 0 || len(d.parents.needed) != 0 || len(d.troubles.last) != 0 {
+		t.Errorf("remembered: %v, %v, %v", d.parents.versions, d.parents.needed, d.troubles.last)
+	}
+	for _, override := range []string{"first", "second"} {
+		d.block(types.NamespacedName{Name: override}, RefOf(o))
+	}
+	if d.unblockAll(RefOf(o)); len(d.blocked) != 0 {
+		t.Errorf("a template that is gone waits for %v", d.blocked)
+	}
+}

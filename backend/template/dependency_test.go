@@ -117,6 +117,20 @@ func testDependencies(t *testing.T, f *fixture) {
 	})
 }
 
+// What an object needs is read from it: there people look when that fails.
+func testSecretiveDependencies(t *testing.T, f *fixture) {
+	ns := f.namespace(t, "secretive")
+	f.Create(t, newPP(ns, "p", sel("apps/v1", "Deployment", "", nil), clusters("member1"), withDependencies))
+	app := newDeployment(ns, "app", 1)
+	app.Annotations = map[string]string{"secretive": "yes"}
+	f.Create(t, app)
+	f.Await(t, "the complaint", func(ctx context.Context) bool { return f.event(ctx, ns, "app", "GetDependenciesFailed") })
+	f.update(t, app, func() { delete(app.Annotations, "secretive") })
+	f.Await(t, "its end", func(ctx context.Context) bool {
+		return f.event(ctx, ns, "app-deployment", "SyncScheduleResultToDependenciesSucceed")
+	})
+}
+
 func testRebalancer(t *testing.T, f *fixture) {
 	ns := f.namespace(t, "rebalance")
 	pp := newPP(ns, "p", sel("apps/v1", "Deployment", "", nil), clusters("member1"))

@@ -133,6 +133,17 @@ func (d *detector) unblock(override types.NamespacedName, ref Ref) {
 	}
 }
 
+// unblockAll forgets a template that is gone.
+func (d *detector) unblockAll(ref Ref) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for override, refs := range d.blocked {
+		if delete(refs, ref); len(refs) == 0 {
+			delete(d.blocked, override)
+		}
+	}
+}
+
 // overrideMade has the templates handled that waited for an override policy.
 func (d *detector) overrideMade(override types.NamespacedName) {
 	d.mu.Lock()

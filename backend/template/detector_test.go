@@ -2,6 +2,7 @@ package template_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/agent/interpret"
+	configv1alpha1 "muster.dev/muster/backend/apis/config/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
 	"muster.dev/muster/backend/kube"
@@ -43,6 +45,16 @@ func (placer) Place(b workv1alpha2.Binding) {
 	for _, name := range spec.Placement.ClusterAffinity.ClusterNames {
 		spec.Clusters = append(spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: spec.Replicas})
 	}
+}
+
+// interpreter does not know what objects with the annotation secretive need.
+type interpreter struct{ *interpret.Interpreter }
+
+func (i interpreter) Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	if o.GetAnnotations()["secretive"] != "" {
+		return nil, errors.New("it does not say what it needs")
+	}
+	return i.Interpreter.Dependencies(ctx, o)
 }
 
 // fixture is a hub with this package's controllers.
@@ -81,7 +93,7 @@ func (f *fixture) start(t *testing.T, told func(ref template.Ref, old, current *
 	gates := policy.DefaultGates()
 	gates.PropagationPolicyPreemption = true
 	cache, err := template.SetupWithManager(manager, template.Deps{
-		Config: f.Config(), Interpreter: interpret.Native(), Scheduler: placer{}, Gates: gates, Misses: f.misses,
+		Config: f.Config(), Interpreter: interpreter{interpret.Native()}, Scheduler: placer{}, Gates: gates, Misses: f.misses,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -225,6 +237,7 @@ func TestDetector(t *testing.T) {
 		{"preemption", testPreemption},
 		{"metrics", testMetrics},
 		{"dependent overrides", testDependentOverrides},
+		{"dependencies that nobody can tell", testSecretiveDependencies},
 		{"recreated template", testRecreate},
 		{"left alone", testLeftAlone},
 		{"new kind", testNewKind},

@@ -112,6 +112,9 @@ func (d *detector) bind(ctx context.Context, s *detection) error {
 // announce says that a template is bound for the first time.
 func (d *detector) announce(s *detection, scale Scale) {
 	d.troubles.events.Routine(s.object, nil, eventApplied, "Propagate", "%s has taken the object", ClaimOf(s.policy))
+	if len(scale.Components) > 0 {
+		d.troubles.events.Routine(s.object, nil, eventComponents, "Propagate", "the object has %d parts with replicas of their own", len(scale.Components))
+	}
 	if scale.Replicas > 0 || scale.Need != nil {
 		d.troubles.events.Routine(s.object, nil, eventReplicas, "Propagate", "the object asks for %d replicas", scale.Replicas)
 	}
@@ -247,6 +250,7 @@ func keyOfBinding(b workv1alpha2.Binding) bindingKey {
 // would do so a little later.
 func (d *detector) abandon(ctx context.Context, ref Ref) error {
 	d.troubles.forget(ref)
+	d.unblockAll(ref)
 	b, err := d.binding(ctx, bindingOf(ref))
 	if err != nil || b == nil || b.GetDeletionTimestamp() != nil {
 		return err

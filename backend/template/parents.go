@@ -133,14 +133,12 @@ func (d *distributor) templateChanged(ref Ref, old, current *unstructured.Unstru
 			requests = append(requests, ctrl.Request{NamespacedName: parent})
 		}
 	}
-	if len(requests) == 0 {
-		return
+	switch {
+	case current == nil:
+		d.parents.note(ref, "") // also where nobody needs it any more
+	case len(requests) > 0:
+		d.parents.note(ref, current.GetResourceVersion())
 	}
-	version := ""
-	if current != nil {
-		version = current.GetResourceVersion()
-	}
-	d.parents.note(ref, version)
 	d.requests.add(requests...)
 }
 
@@ -153,6 +151,8 @@ func (d *distributor) bindingChanged(b *workv1alpha2.ResourceBinding, gone bool)
 	if !gone {
 		return
 	}
+	d.troubles.forget(sending(b))
+	d.troubles.forget(clashing(b))
 	for _, s := range b.Spec.RequiredBy {
 		d.requests.add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}})
 	}

@@ -21,6 +21,7 @@ const (
 	eventPreemptFailed    = "PreemptPolicyFailed"
 	eventReplicas         = "GetReplicasSucceed"
 	eventReplicasFailed   = "GetReplicasFailed"
+	eventComponents       = "GetComponentsSucceed"
 	eventComponentsFailed = "GetComponentsFailed"
 )
 
