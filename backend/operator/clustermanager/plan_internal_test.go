@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -289,5 +290,30 @@ func TestCertificatesAreRotated(t *testing.T) {
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: verified, DNSName: hosts[0], CurrentTime: start.Add(day)}); err != nil {
 		t.Errorf("what the last authority signed is not verified: %v", err)
+	}
+}
+
+// All that is asked of pods is asked of each, and what resolves names for the operator does so for them.
+func TestPodsHonourWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	cm := managerWith(func(s *ocmoperatorv1.ClusterManagerSpec) {
+		s.NodePlacement.NodeSelector = map[string]string{"zone": "a"}
+		s.NodePlacement.Tolerations = []corev1.Toleration{{Key: "hub", Operator: corev1.TolerationOpExists}}
+		s.ResourceRequirement = &ocmoperatorv1.ResourceQuota{Type: "ResourceRequirement", ResourceRequirements: sevenCPUs()}
+		s.RegistrationImagePullSpec, s.WorkImagePullSpec = "registry.example/hub:v2", "registry.example/hub:v3"
+	})
+	aliases := []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"lab"}}}
+	p, err := newPlan(cm, Settings{HubImage: testImage, HostAliases: aliases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := []string{"registry.example/hub:v2", "registry.example/hub:v2", "registry.example/hub:v3"}
+	for i, d := range p.deployments(storage{}, 1, "") {
+		pod := d.Spec.Template.Spec
+		got := []any{pod.NodeSelector, pod.Tolerations, pod.Containers[0].Resources, pod.HostAliases, pod.Containers[0].Image}
+		want := []any{cm.Spec.NodePlacement.NodeSelector, cm.Spec.NodePlacement.Tolerations, *sevenCPUs(), aliases, images[i]}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", d.Name, diff)
+		}
 	}
 }
