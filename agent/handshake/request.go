@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/sha256"
@@ -131,12 +132,13 @@ type asking struct {
 
 	name   string // of the request, "" before it is made
 	denied bool
+	looked time.Time // at the request by name
 }
 
 func (a *asking) run(ctx context.Context) ([]byte, error) {
 	// Where watching is refused, looking now and then does, too.
 	look := time.NewTicker(2 * time.Second)
-	looked := time.Now()
+	a.looked = time.Now()
 	defer look.Stop()
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -165,10 +167,10 @@ func (a *asking) run(ctx context.Context) ([]byte, error) {
 				return certificate, nil
 			}
 		case <-look.C:
-			if a.name == "" || !a.blind.Load() && time.Since(looked) < lookAnyhow {
+			if a.name == "" || !a.blind.Load() && time.Since(a.looked) < lookAnyhow {
 				continue
 			}
-			looked = time.Now()
+			a.looked = time.Now()
 			current, err := a.typed.CertificatesV1().CertificateSigningRequests().Get(ctx, a.name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
@@ -208,12 +210,16 @@ func (a *asking) judge(r *certificatesv1.CertificateSigningRequest) []byte {
 	return r.Status.Certificate
 }
 
-// ask makes the request, unless too many wait already.
+// ask makes the request, unless too many wait already, or a try whose answer was
+// lost has made it: somebody may have approved that one.
 func (a *asking) ask(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	api := a.typed.CertificatesV1().CertificateSigningRequests()
 	list, err := api.List(within, metav1.ListOptions{LabelSelector: ocmv1.ClusterNameLabel + "=" + a.cluster})
+	if err == nil && a.adopt(list.Items) {
+		return nil
+	}
 	if err == nil && pending(list.Items, a.form.labels[addonNameLabel]) >= mostRequests {
 		return errTooMany
 	}
@@ -234,6 +240,19 @@ func (a *asking) ask(ctx context.Context) error {
 	a.name, a.denied = made.Name, false
 	a.log.Info("certificate asked for", "cluster", a.cluster, "request", made.Name, "fingerprint", fingerprint(a.body))
 	return nil
+}
+
+// adopt goes on with the request of an earlier try, if there is one, and has it
+// looked at soon: its events may be over.
+func (a *asking) adopt(requests []certificatesv1.CertificateSigningRequest) bool {
+	for i := range requests {
+		if bytes.Equal(requests[i].Spec.Request, a.body) {
+			a.name, a.denied, a.looked = requests[i].Name, false, time.Time{}
+			a.log.Info("certificate had been asked for", "cluster", a.cluster, "request", a.name, "fingerprint", fingerprint(a.body))
+			return true
+		}
+	}
+	return false
 }
 
 // fingerprint is of the public key in a request, as the hub shows it to whoever is
