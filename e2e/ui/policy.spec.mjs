@@ -90,13 +90,13 @@ test('override diff: each changed line names its rule', async () => {
 
 test('the pages fit from 1440 to 390 px in both schemes', async () => {
   const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor();
-  // What draws itself once its code is there is waited for, not only the words around it.
+  // A phone shows the topology's table. What draws itself once its code is there is waited for, not only the words around it.
   const drawn = (what) => async (p) => { await p.locator(what).first().waitFor({ state: 'attached' }); await p.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' }); };
   const at = '/workloads/apps/v1/Deployment/default/shop';
   const faults = await photograph(browser, await admin.context.storageState(), [
     ['policies', '/policies', sees('shop-everywhere')], ['policy', '/policies/propagationpolicies/default/shop-everywhere', sees('shop')],
     ['policy-editor', '/policies/propagationpolicies/default/shop-everywhere/edit', drawn('.cm-line')], ['gallery', '/policies/new', sees('Everywhere')],
-    ['workloads', '/workloads', sees('shop')], ['workload', at, sees('Clusters')], ['topology', `${at}?tab=topology`, drawn('.react-flow__edge-path')],
+    ['workloads', '/workloads', sees('shop')], ['workload', at, sees('Clusters')], ['topology', `${at}?tab=topology`, drawn('.react-flow__edge-path, tr[data-hop]')],
     ['override-diff', `${at}?tab=overrides`, sees('mirror.example/shop:1.0')],
   ]);
   assert.deepEqual(faults, []);

@@ -1,14 +1,15 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { type ReactNode, useCallback } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import type { Cluster, ClusterPage } from '@/api/model';
 import { useMay } from '@/api/session';
+import { useListAddress, withState } from '@/api/useListAddress';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
-import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
 import { hasReason, ReasonLine, useClusterColumns } from './clusterColumns';
@@ -27,22 +28,10 @@ const note = (cluster: Cluster) => (hasReason(cluster) ? <ReasonLine cluster={cl
 export default function ClusterListPage({ tabs }: { tabs: ReactNode }) {
   const words = useWords(clusterWords);
   const may = useMay('operator');
-  const [search, setSearch] = useSearchParams();
-  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
-  const sort = search.get('sort') ?? 'name';
+  const { filter, filtered, setFilter, sort, setSort } = useListAddress(filterFields, 'name');
   const list = useLiveList<Cluster, ClusterPage>(clusterList(filter, sort));
   const columns = useClusterColumns();
-  const filtered = Object.keys(filter).length > 0;
 
-  const setFilter = useCallback((next: Filter) => {
-    setSearch((before) => {
-      const kept = before.get('sort');
-      return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
-    }, { replace: true });
-  }, [setSearch]);
-  const setSort = useCallback((next: string) => {
-    setSearch((before) => { before.set('sort', next); return before; }, { replace: true });
-  }, [setSearch]);
 
   const plus = <IconPlus size={16} aria-hidden="true" />;
   const add = may
@@ -56,7 +45,7 @@ export default function ClusterListPage({ tabs }: { tabs: ReactNode }) {
       {(filtered || list.rows.length > 0) && (
         <>
           <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />
-          <CountBar counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
+          <CountBar counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(withState(filter, state))} />
         </>
       )}
       <Listing

@@ -1,13 +1,14 @@
 import '@mantine/core/styles/Checkbox.layer.css';
 import '@mantine/core/styles/InlineInput.layer.css';
-import { Button, Checkbox, TextInput } from '@mantine/core';
+import { Checkbox } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useExplain } from '@/api/errors';
 import type { RemovalPlan } from '@/api/model';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
-import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
+import { ConfirmName } from '@/shared/ui/ConfirmName';
+import { Dialog } from '@/shared/ui/Dialog';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { Blockers } from './Blockers';
@@ -25,25 +26,18 @@ export default function RemoveDialog({ name, onClose }: { name: string; onClose:
   const explain = useExplain();
   const plan = useQuery(removalPlan(name));
   const remove = useMutation(removeCluster(name));
-  const [typed, setTyped] = useState('');
   const admin = useMay('admin');
   const [force, setForce] = useState(false);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (typed === name && plan.data) remove.mutate(force, { onSuccess: onClose });
-  };
   return (
     <Dialog onClose={onClose} wide title={words.removal.title(name)}>
-      <form className={styles['form']} onSubmit={submit}>
+      <ConfirmName
+        name={name} words={{ type: words.removal.type, keep: words.removal.keep, confirm: words.removeNamed }} waits={!plan.data}
+        pending={remove.isPending} failed={remove.error && <Notice explained={explain.error(remove.error)} />}
+        onConfirm={() => remove.mutate(force, { onSuccess: onClose })} onClose={onClose}
+      >
         {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan name={name} plan={plan.data} /> : <Placeholder rows={4} />}
         {admin && plan.data?.blockers.some(yields) && <Checkbox label={words.removal.force} description={words.removal.forceHint} checked={force} onChange={(event) => setForce(event.target.checked)} />}
-        <TextInput label={words.removal.type(name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
-        {remove.error && <Notice explained={explain.error(remove.error)} />}
-        <DialogButtons>
-          <Button variant="default" onClick={onClose}>{words.removal.keep}</Button>
-          <Button type="submit" color="red" disabled={typed !== name || !plan.data} loading={remove.isPending}>{words.removeNamed(name)}</Button>
-        </DialogButtons>
-      </form>
+      </ConfirmName>
     </Dialog>
   );
 }

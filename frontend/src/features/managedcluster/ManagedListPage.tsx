@@ -1,13 +1,14 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useCallback } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { ManagedCluster, ManagedPage } from '@/api/model';
 import { useMay } from '@/api/session';
+import { useListAddress, withState } from '@/api/useListAddress';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
-import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
 import { hasReason, ReasonLine, useManagedColumns } from './managedColumns';
@@ -25,25 +26,13 @@ const dim = (row: ManagedCluster) => row.state === 'unknown';
 export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
   const words = useWords(managedWords);
   const may = useMay('operator');
-  const [search, setSearch] = useSearchParams();
-  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
-  const sort = search.get('sort') ?? 'name';
+  const { filter, filtered, setFilter, sort, setSort } = useListAddress(filterFields, 'name');
   const list = useLiveList<ManagedCluster, ManagedPage>(managedList(filter, sort));
   const columns = useManagedColumns();
   const note = useCallback((row: ManagedCluster) => {
     const toRoom = row.state === 'waiting' && row.dialect === 'ocm' && may;
     return row.state !== 'ready' && (toRoom || hasReason(row)) && <><ReasonLine row={row} />{toRoom && <> <Link href={paths.waiting()}>{words.toRoom}</Link></>}</>;
   }, [words, may]);
-  const filtered = Object.keys(filter).length > 0;
-  const setFilter = useCallback((next: Filter) => {
-    setSearch((before) => {
-      const kept = before.get('sort');
-      return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
-    }, { replace: true });
-  }, [setSearch]);
-  const setSort = useCallback((next: string) => {
-    setSearch((before) => { before.set('sort', next); return before; }, { replace: true });
-  }, [setSearch]);
   const add = may
     ? <Button component={Link} href={paths.addCluster()}>{words.add}</Button>
     : <Button disabled title={words.needRole}>{words.add}</Button>;
@@ -55,7 +44,7 @@ export default function ManagedListPage({ tabs }: { tabs: ReactNode }) {
       {(filtered || list.rows.length > 0) && (
         <>
           <FilterBar label={words.filter} placeholder={words.filterHint} fields={fields} closed={closed} value={filter} onChange={setFilter} />
-          <StateCounts counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(state ? { ...filter, state } : Object.fromEntries(Object.entries(filter).filter(([key]) => key !== 'state')))} />
+          <StateCounts counts={list.first?.counts} chosen={filter['state']} onChoose={(state) => setFilter(withState(filter, state))} />
         </>
       )}
       <Listing

@@ -1,10 +1,9 @@
-import { Button, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
 import { useExplain } from '@/api/errors';
 import type { ManagedDetail, ManagedRemovalPlan } from '@/api/model';
 import { useWords } from '@/shared/hooks/useWords';
-import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
+import { ConfirmName } from '@/shared/ui/ConfirmName';
+import { Dialog } from '@/shared/ui/Dialog';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import styles from './managedcluster.module.css';
@@ -18,22 +17,15 @@ export default function RemoveDialog({ cluster, onClose }: { cluster: ManagedDet
   const explain = useExplain();
   const plan = useQuery(removalPlan(cluster.name));
   const remove = useMutation(removeManaged(cluster.name));
-  const [typed, setTyped] = useState('');
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (typed === cluster.name && plan.data) remove.mutate(undefined, { onSuccess: onClose });
-  };
   return (
     <Dialog onClose={onClose} wide title={words.removal.title(cluster.name)}>
-      <form className={styles['form']} onSubmit={submit}>
+      <ConfirmName
+        name={cluster.name} words={{ type: words.removal.type, keep: words.removal.keep, confirm: words.removeNamed }} waits={!plan.data}
+        pending={remove.isPending} failed={remove.error && <Notice explained={explain.error(remove.error)} />}
+        onConfirm={() => remove.mutate(undefined, { onSuccess: onClose })} onClose={onClose}
+      >
         {plan.error ? <Notice explained={explain.error(plan.error)} /> : plan.data ? <Plan plan={plan.data} cluster={cluster} /> : <Placeholder rows={4} />}
-        <TextInput label={words.removal.type(cluster.name)} value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" autoCapitalize="off" spellCheck={false} />
-        {remove.error && <Notice explained={explain.error(remove.error)} />}
-        <DialogButtons>
-          <Button variant="default" onClick={onClose}>{words.removal.keep}</Button>
-          <Button type="submit" color="red" disabled={typed !== cluster.name || !plan.data} loading={remove.isPending}>{words.removeNamed(cluster.name)}</Button>
-        </DialogButtons>
-      </form>
+      </ConfirmName>
     </Dialog>
   );
 }

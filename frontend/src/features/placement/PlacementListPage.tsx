@@ -1,14 +1,15 @@
 import { Button } from '@mantine/core';
-import { useCallback, useMemo } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
 import type { Page, Placement } from '@/api/model';
 import { Said } from '@/api/said';
+import { useListAddress } from '@/api/useListAddress';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
-import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
 import type { Column } from '@/shared/ui/Rows';
@@ -25,17 +26,8 @@ const note = (row: Placement) => (row.state === 'satisfied' || !row.message ? nu
 /** Every placement and how many clusters it found. Filter and order live in the address. */
 export default function PlacementListPage() {
   const words = useWords(placementWords);
-  const [search, setSearch] = useSearchParams();
-  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
-  const sort = search.get('sort') ?? 'name';
-  const list = useLiveList<Placement, Page<Placement>>(placementList(filter, sort));
-  const filtered = Object.keys(filter).length > 0;
-  const setFilter = useCallback((next: Filter) => setSearch((before) => {
-    const kept = before.get('sort');
-    return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
-  }, { replace: true }), [setSearch]);
-  const setSort = useCallback((next: string) => setSearch((before) => { before.set('sort', next); return before; }, { replace: true }), [setSearch]);
-  const columns = useMemo<Column<Placement>[]>(() => [
+  const { filter, filtered, setFilter, sort, setSort } = useListAddress(filterFields, 'name');
+  const list = useLiveList<Placement, Page<Placement>>(placementList(filter, sort));  const columns = useMemo<Column<Placement>[]>(() => [
     { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <Link href={paths.placement(row)}>{row.name}</Link> },
     { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
     { key: 'namespace', label: words.namespace, sortable: true, cell: (row) => row.namespace },

@@ -1,12 +1,13 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import { useMay } from '@/api/session';
+import { useListAddress } from '@/api/useListAddress';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
-import { type Filter, FilterBar } from '@/shared/ui/FilterBar';
+import { FilterBar } from '@/shared/ui/FilterBar';
 import { Listing } from '@/shared/ui/Listing';
 import { PageHead } from '@/shared/ui/PageHead';
 import { kinds, policyPath } from './kinds';
@@ -25,18 +26,9 @@ const note = (row: PolicyRow) => row.misses && <MissLine row={row} />;
 export default function PolicyListPage() {
   const words = useWords(policyWords);
   const may = useMay('operator');
-  const [search, setSearch] = useSearchParams();
-  const filter: Filter = Object.fromEntries(['q', ...filterFields].flatMap((key) => (search.get(key) ? [[key, search.get(key) ?? '']] : [])));
-  const sort = search.get('sort') ?? 'name';
+  const { filter, filtered, setFilter, sort, setSort } = useListAddress(filterFields, 'name');
   const list = useLiveList<PolicyRow, PolicyPage>(policyList(filter, sort));
   const columns = usePolicyColumns();
-  const filtered = Object.keys(filter).length > 0;
-
-  const setFilter = (next: Filter) => setSearch((before) => {
-    const kept = before.get('sort');
-    return new URLSearchParams({ ...next, ...(kept ? { sort: kept } : {}) });
-  }, { replace: true });
-  const setSort = (next: string) => setSearch((all) => { all.set('sort', next); return all; }, { replace: true });
   const plus = <IconPlus size={16} />;
   const add = may
     ? <Button component={Link} href={paths.policyGallery()} leftSection={plus}>{words.add}</Button>

@@ -1,18 +1,11 @@
 import type { ReactNode } from 'react';
 import { useWords } from '@/shared/hooks/useWords';
-import { PageHead } from '@/shared/ui/PageHead';
-import { Steps } from '@/shared/ui/Steps';
+import { WizardFrame as Wizard } from '@/shared/ui/WizardFrame';
 import { registrationWords } from './words';
 
-/** The title and the three steps, the same on every page of the wizard. */
-export function WizardFrame({ step, cluster, actions, children }: { step: number; cluster?: string; actions?: ReactNode; children: ReactNode }) {
+/** Title and steps of Add cluster, the same whichever way a cluster comes. */
+export function WizardFrame({ step, cluster, ...inside }: { step: number; cluster?: string; actions?: ReactNode; children: ReactNode }) {
   const words = useWords(registrationWords);
-  const title = cluster ? words.titleNamed(cluster) : words.title;
-  return (
-    <div className="page">
-      <title>{`${title} · Muster`}</title>
-      <PageHead title={title} below={<Steps label={words.stepsLabel} steps={[words.steps.how, words.steps.details, words.steps.connect]} current={step} />} actions={actions} />
-      {children}
-    </div>
-  );
+  const { how, details, connect } = words.steps;
+  return <Wizard title={cluster ? words.titleNamed(cluster) : words.title} label={words.stepsLabel} steps={[how, details, connect]} current={step} {...inside} />;
 }
