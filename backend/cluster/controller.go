@@ -156,7 +156,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.remove(ctx, s)
 	}
 	result, err := r.ensure(ctx, s)
-	if patched := kube.Patch(ctx, r.hub, s.stored, s.cluster); client.IgnoreNotFound(patched) != nil && err == nil {
+	tainted := !equality.Semantic.DeepEqual(s.stored.Spec.Taints, s.cluster.Spec.Taints)
+	patched := kube.Patch(ctx, r.hub, s.stored, s.cluster)
+	if tainted {
+		r.tellTaints(s.stored, patched)
+	}
+	if client.IgnoreNotFound(patched) != nil && err == nil {
 		err = fmt.Errorf("update cluster %s: %w", request.Name, patched)
 	}
 	if apierrors.IsConflict(err) {
@@ -188,9 +193,20 @@ func (r *Reconciler) ensureTaints(_ context.Context, s *scope) (ctrl.Result, err
 	wanted := readinessTaints(s.stored.Spec.Taints, ready, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	if !equality.Semantic.DeepEqual(wanted, s.stored.Spec.Taints) {
 		s.cluster.Spec.Taints = wanted
-		kube.NewAnnouncer(r.events).Routine(s.stored, nil, EventTaintCluster, "Taint", "the taints follow the cluster's readiness")
 	}
 	return ctrl.Result{}, nil
+}
+
+// tellTaints says what came of writing taints. What overtook the write comes back as
+// an event.
+func (r *Reconciler) tellTaints(about *clusterv1alpha1.Cluster, err error) {
+	switch {
+	case err == nil:
+		kube.NewAnnouncer(r.events).Routine(about, nil, EventTaintCluster, "Taint", "the taints follow the cluster's readiness")
+	case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+		kube.Tell(r.events, about, corev1.EventTypeWarning, EventTaintClusterFailed, "Taint",
+			"the taints that follow the cluster's readiness could not be written: "+err.Error())
+	}
 }
 
 // readinessTaints are the taints of a Cluster with this Ready condition: ours by
