@@ -97,6 +97,12 @@ func (a *announcer) tell(before, after *workv1alpha1.Work) {
 			a.events.Eventf(about, nil, corev1.EventTypeNormal, eventSyncSucceed, "Sync", "%s", message)
 		}, "the member holds what the Work says again")
 	}
+	// What could not be interpreted has the Event's reason as its own.
+	was, is = turn(before, after, workv1alpha1.WorkDegraded)
+	if of := meta.FindStatusCondition(after.Status.Conditions, workv1alpha1.WorkDegraded); is == metav1.ConditionTrue && (was != is ||
+		of.Reason != meta.FindStatusCondition(before.Status.Conditions, workv1alpha1.WorkDegraded).Reason) {
+		kube.Tell(a.events, after, corev1.EventTypeWarning, of.Reason, "Interpret", of.Message)
+	}
 	if len(before.Status.ManifestStatuses) == 0 && len(after.Status.ManifestStatuses) > 0 {
 		a.events.Routine(after, nil, eventReflect, "Reflect", "the member's status is known")
 		a.events.Routine(after, nil, eventHealth, "InterpretHealth", "the health in the member is %s", after.Status.ManifestStatuses[0].Health)
