@@ -161,3 +161,23 @@ func TestManifestsRender(t *testing.T) {
 		}
 	}
 }
+
+func TestWithAlias(t *testing.T) {
+	t.Parallel()
+	known := []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"lab"}}}
+	for _, c := range []struct {
+		name, ip, host string
+		want           []corev1.HostAlias
+	}{
+		{"another address", "10.0.0.2", "hub", []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"lab"}}, {IP: "10.0.0.2", Hostnames: []string{"hub"}}}},
+		{"the same address", "10.0.0.1", "hub", []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"lab", "hub"}}}},
+		{"the same", "10.0.0.1", "lab", known},
+	} {
+		if diff := cmp.Diff(c.want, component.WithAlias(known, c.ip, c.host)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	if len(known) != 1 || len(known[0].Hostnames) != 1 {
+		t.Errorf("what was known changed: %+v", known)
+	}
+}

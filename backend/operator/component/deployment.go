@@ -1,6 +1,8 @@
 package component
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -172,6 +174,19 @@ func spread(app string) *corev1.Affinity {
 			term(70, corev1.LabelTopologyZone), term(30, corev1.LabelHostname),
 		},
 	}}
+}
+
+// WithAlias adds a name to host aliases. There is one for each address: the API takes no second.
+func WithAlias(aliases []corev1.HostAlias, ip, name string) []corev1.HostAlias {
+	all := slices.Clone(aliases)
+	at := slices.IndexFunc(all, func(alias corev1.HostAlias) bool { return alias.IP == ip })
+	if at < 0 {
+		return append(all, corev1.HostAlias{IP: ip, Hostnames: []string{name}})
+	}
+	if !slices.Contains(all[at].Hostnames, name) {
+		all[at].Hostnames = append(slices.Clone(all[at].Hostnames), name)
+	}
+	return all
 }
 
 // requirementsGiven is the type that takes the requirements of the resource.

@@ -168,7 +168,7 @@ func podsOf(k *ocmoperatorv1.Klusterlet, aliases []corev1.HostAlias) component.P
 		pods.Resources = component.Resources(string(quota.Type), quota.ResourceRequirements, usualResources)
 	}
 	if alias := k.Spec.HubAPIServerHostAlias; alias != nil {
-		pods.HostAliases = append(pods.HostAliases, corev1.HostAlias{IP: alias.IP, Hostnames: []string{alias.Hostname}})
+		pods.HostAliases = component.WithAlias(pods.HostAliases, alias.IP, alias.Hostname)
 	}
 	return pods
 }
