@@ -11,14 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 )
 
-// validateClusterName holds the first rule of contract section 1.2.
+// validateClusterName holds the first rule of contract section 1.2, and refuses the
+// name of the helper identity.
 func validateClusterName(name string) []string {
 	messages := validation.IsDNS1123Label(name)
 	if len(name) > clusterv1alpha1.MaxNameLength {
 		messages = append(messages, validation.MaxLenError(clusterv1alpha1.MaxNameLength))
+	}
+	if name == apis.RBACGeneratorName { // its agent would be who registers clusters (section 3.9)
+		messages = append(messages, "the name is reserved for registering clusters: choose another one")
 	}
 	return messages
 }

@@ -14,6 +14,7 @@ import (
 func TestValidateClusterName(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"m1": true, strings.Repeat("a", 48): true, strings.Repeat("a", 49): false, "": false, "M1": false, "a.b": false, "-a": false, "a_b": false, "*": false,
+		"rbac-generator": false, "rbac-generators": true,
 	} {
 		if got := len(validateClusterName(name)) == 0; got != valid {
 			t.Errorf("name %q: valid is %v, want %v", name, got, valid)
