@@ -48,6 +48,9 @@ it.each([
   ['edge-7: something odd', 'other'],
   ['edge-7: an object of this name exists there that the hub does not manage.', 'conflict'],
   ['edge-7 is not ready: it does not answer', 'member'],
+  ['edge-7: how the object is cannot be told: webhook a: it did not answer within 3s', 'hook'],
+  ['edge-7: how the object is cannot be told: customization w: correct the script', 'script'],
+  ['edge-7: how the object is cannot be told: webhook a: it did not answer\ncustomization w: correct the script', 'interpreter'],
 ])('says what to do about %s', (text, key) => {
   expect(remedyOf(en, { text })).toBe(en.remedies[key]);
   expect(remedyOf(zh, { text })).toBe(zh.remedies[key]);

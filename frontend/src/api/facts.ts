@@ -62,7 +62,7 @@ function remedyKey(code: string | undefined, text: string): string | undefined {
   switch (code) {
     case 'work.conflict': return 'conflict';
     case 'work.failed': return find(refusals, text, 'other');
-    case 'health.degraded': return find(interpreters, text, 'interpreter');
+    case 'health.degraded': return interpreters.every(([, match]) => match.test(text)) ? 'interpreter' : find(interpreters, text, 'interpreter');
     case 'schedule.failed': case 'schedule.stale': return 'schedule';
     case 'member.not-ready': return 'member';
     default: return undefined;

@@ -327,6 +327,9 @@ export const zh: Record<string, string> = {
   'The agent has not renewed its lease for {0}.': '代理已有 {0} 没有续租。',
   'The agent has not been heard for {0}.': '已有 {0} 没有收到代理的消息。',
   'The agent has stopped renewing its lease.': '代理已停止续租。',
+  'The API server of the cluster cannot be reached: {0}.': '无法访问集群的 API server：{0}。',
+  'no answer in time': '没有及时应答',
+  'connection refused': '连接被拒绝',
   'The agent has never reported.': '代理从未上报。',
   'The hub cannot {0}.': '中心无法完成：{0}。',
   // Placements and sets.

@@ -65,7 +65,7 @@ export function ClusterHead({ cluster, onRemove }: { cluster: ClusterDetail; onR
           <p aria-live="polite">{cluster.removal?.waitingFor ? words.removal.waiting(say(cluster.removal.waitingFor)) : words.removal.working} <span className="dim"><Age at={cluster.removal?.startedAt ?? cluster.since} /></span></p>
         </Notice>
       )}
-      {!removing && hasReason(cluster) && <Notice tone={cluster.state === 'failed' ? 'bad' : cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine cluster={cluster} />} />}
+      {!removing && hasReason(cluster) && <Notice tone={cluster.state === 'failed' ? 'bad' : cluster.state === 'joining' ? 'info' : 'warn'} title={<ReasonLine cluster={cluster} />}>{words.reasonFixes[cluster.reason ?? '']}</Notice>}
     </>
   );
 }

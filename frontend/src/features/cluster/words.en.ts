@@ -36,6 +36,13 @@ export const en = {
   cordon: 'Cordon',
   uncordon: 'Uncordon',
   remove: 'Remove…',
+  /** What to do about a reason. */
+  reasonFixes: {
+    ClusterNotReachable: 'See that its API server runs, and that the hub reaches it: address, firewall, proxy and certificate. The hub looks again by itself.',
+    ClusterNotReady: 'Its API server answers and says that it is not ready: kubectl get --raw /readyz?verbose, run there, names what is not.',
+    ClusterStatusUnknown: 'See that the agent runs in the cluster and that it reaches the hub. What is known stays shown, as of the last report.',
+    ClusterStatusNeverUpdated: 'See that the agent runs in the cluster, and look at its log.',
+  } as Record<string, string>,
   removeNamed: (name: string) => `Remove ${name}`,
   goneTitle: (name: string) => `${name} is not here`,
   goneText: 'It was removed, or there never was a cluster of this name.',

@@ -38,6 +38,12 @@ export const zh: ClusterWords = {
   cordon: '停止调度',
   uncordon: '恢复调度',
   remove: '移除…',
+  reasonFixes: {
+    ClusterNotReachable: '请确认其 API server 正在运行，且中心可以访问：地址、防火墙、代理和证书。中心会自动重试。',
+    ClusterNotReady: '其 API server 已应答，但未就绪：在该集群运行 kubectl get --raw /readyz?verbose 可看出原因。',
+    ClusterStatusUnknown: '请确认代理正在集群中运行并能访问中心。页面保留最后一次上报的内容。',
+    ClusterStatusNeverUpdated: '请确认代理正在集群中运行，并查看其日志。',
+  },
   removeNamed: (name) => `移除 ${name}`,
   goneTitle: (name) => `${name} 不在这里`,
   goneText: '它已被移除，或从未有过这个名称的集群。',

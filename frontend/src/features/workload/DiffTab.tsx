@@ -70,7 +70,7 @@ function RuleList({ lines }: { lines: DiffLine[] }) {
     <Section title={words.rulesTitle}>
       <ul className={styles['rules']}>
         {rules.map(({ change, lines: n }) => (
-          <li key={ruleKey(change)} className={styles['rule']}>
+          <li key={ruleKey(change)} className={`${styles['rule']} linked`}>
             <span><RuleName change={change} full /></span>
             <span className="dim small">{words.ruleLines(n)}</span>
           </li>
