@@ -101,6 +101,7 @@ func BenchmarkRestartOfALargeHub(b *testing.B) {
 		b.ReportMetric(cpuSeconds(b, h.PID()), "cpu-s-to-work")
 		profiled()
 		settle(b)
+		b.Logf("requests since the restart, for each cluster: %s", h.requests(b).Per(clusters))
 		reportMemory(b, h.PID())
 		b.ReportMetric(directoryMB(b, h.DataDir), "MB-disk")
 	}

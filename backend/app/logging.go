@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,6 +21,11 @@ func startLogging(out io.Writer, level slog.Level) {
 	handler := slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})
 	slog.SetDefault(slog.New(handler))
 	klog.SetLogger(logr.FromSlogHandler(quieter{handler}))
+	exit := klog.OsExit
+	klog.OsExit = func(code int) {
+		lastWords()
+		exit(code)
+	}
 	ctrl.SetLogger(logr.FromSlogHandler(sorted{handler}))
 }
 
@@ -55,21 +62,35 @@ var falseAlarms = []string{
 	"Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously",
 }
 
+// said is the information that a library gave last.
+var said atomic.Pointer[string]
+
+// lastWords tells why a library ends the process: what it cannot go on without it
+// tells as information, which is not shown.
+func lastWords() {
+	if message := said.Load(); message != nil {
+		slog.Error("hub ended by a library", "error", strings.TrimSpace(*message))
+	}
+}
+
 // quieter turns a library's info and warning into debug and its error into a
 // warning, or debug as well.
 type quieter struct{ slog.Handler }
 
 func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
-	return q.Handler.Enabled(ctx, lower(level))
+	return level == slog.LevelInfo || q.Handler.Enabled(ctx, lower(level))
 }
 
 func (q quieter) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level == slog.LevelInfo {
+		said.Store(&record.Message)
+	}
 	record.Level = lower(record.Level)
 	if slices.Contains(falseAlarms, record.Message) {
 		record.Level = slog.LevelDebug
-		if !q.Handler.Enabled(ctx, record.Level) {
-			return nil
-		}
+	}
+	if !q.Handler.Enabled(ctx, record.Level) {
+		return nil
 	}
 	return q.Handler.Handle(ctx, record)
 }

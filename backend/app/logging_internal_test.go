@@ -32,8 +32,8 @@ func TestControllerRuntimeSpeaksOfItselfAtDebug(t *testing.T) {
 }
 
 func TestLibrariesAreQuieter(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
+	var out, words bytes.Buffer
+	before := slog.Default()
 	logger := slog.New(quieter{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo})})
 	logger.Info("information")
 	logger.Warn("warning")
@@ -41,6 +41,12 @@ func TestLibrariesAreQuieter(t *testing.T) {
 		logger.Error(message)
 	}
 	logger.Error("error")
+	logger.Info("cannot go on\n")
+	slog.SetDefault(slog.New(slog.NewTextHandler(&words, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	if lastWords(); !strings.Contains(words.String(), `level=ERROR msg="hub ended by a library" error="cannot go on"`) {
+		t.Errorf("last words: %s", &words)
+	}
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN msg=error") {
 		t.Errorf("logged:\n%s", got)
 	}

@@ -115,7 +115,7 @@ func (s *apiServer) build(ctx context.Context) (*aggregatorapiserver.APIAggregat
 	if err != nil {
 		return nil, fmt.Errorf("build generic config: %w", err)
 	}
-	readStored(informers, s.backend)
+	readStored(informers, s.backend, nil)
 	s.authorize(config, informers)
 	s.extend(config) // before the config is copied
 	s.openAPI = config.OpenAPIV3Config

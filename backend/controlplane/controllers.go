@@ -60,12 +60,13 @@ func (c *controllers) start(ctx context.Context) error {
 		return fmt.Errorf("build metadata client: %w", err)
 	}
 	c.shared = informers.NewSharedInformerFactory(c.client, 0)
-	readStored(c.shared, c.backend)
 	metaInformers := metadatainformer.NewSharedInformerFactory(c.meta, 0)
+	owned := newOwnedKinds(informerfactory.NewInformerFactory(c.shared, metaInformers), c.direct)
+	readStored(c.shared, c.backend, owned.owners)
 	c.started = make(chan struct{})
 	steps := []func(context.Context) error{
 		c.namespaces,
-		func(ctx context.Context) error { return c.garbage(ctx, metaInformers) },
+		func(ctx context.Context) error { return c.garbage(ctx, owned) },
 		c.serviceAccountTokens, c.bootstrapTokens, c.certificates, c.housekeeping,
 	}
 	for _, step := range steps {
@@ -91,10 +92,10 @@ func (c *controllers) namespaces(ctx context.Context) error {
 	return nil
 }
 
-func (c *controllers) garbage(ctx context.Context, metaInformers metadatainformer.SharedInformerFactory) error {
+func (c *controllers) garbage(ctx context.Context, kinds *ownedKinds) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
 	loop, err := garbagecollector.NewGarbageCollector(ctx, c.client, c.meta, mapper, garbagecollector.DefaultIgnoredResources(),
-		newOwnedKinds(informerfactory.NewInformerFactory(c.shared, metaInformers), c.direct), c.started)
+		kinds, c.started)
 	if err != nil {
 		return fmt.Errorf("build garbage collector: %w", err)
 	}

@@ -9,15 +9,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/informerfactory"
 
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/controlplane/registry"
 )
+
+// clusters own most of what has an owner on a hub.
+var clusters = clusterv1alpha1.GroupVersion.WithResource("clusters")
 
 // ownedKinds gives the garbage collector the metadata of the hub's own typed kinds
 // from where they are stored. By the API it would have every Work written out and
 // read again, of which it needs the owners.
+//
+// Clusters come first. The collector asks the API for each object that it meets
+// before its owner, and for the owner: sixteen requests a cluster, at each start.
 type ownedKinds struct {
 	informerfactory.InformerFactory // of all other kinds
 	direct                          *registry.Direct
+	// owners is closed once the clusters were read.
+	owners chan struct{}
 
 	mu      sync.Mutex
 	made    map[schema.GroupVersionResource]cache.SharedIndexInformer
@@ -26,7 +35,7 @@ type ownedKinds struct {
 
 func newOwnedKinds(others informerfactory.InformerFactory, direct *registry.Direct) *ownedKinds {
 	return &ownedKinds{
-		InformerFactory: others, direct: direct, made: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, started: map[schema.GroupVersionResource]bool{},
+		InformerFactory: others, direct: direct, owners: make(chan struct{}), made: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, started: map[schema.GroupVersionResource]bool{},
 	}
 }
 
@@ -52,10 +61,29 @@ func (k *ownedKinds) Start(stop <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for resource, informer := range k.made {
-		if !k.started[resource] {
-			k.started[resource] = true
-			go informer.Run(stop)
+		if k.started[resource] {
+			continue
 		}
+		k.started[resource] = true
+		if resource == clusters {
+			go informer.Run(stop)
+			go k.await(informer, stop)
+			continue
+		}
+		go func() {
+			select {
+			case <-k.owners:
+				informer.Run(stop)
+			case <-stop:
+			}
+		}()
+	}
+}
+
+// await says when the clusters were read.
+func (k *ownedKinds) await(informer cache.SharedIndexInformer, stop <-chan struct{}) {
+	if cache.WaitForCacheSync(stop, informer.HasSynced) {
+		close(k.owners)
 	}
 }
 

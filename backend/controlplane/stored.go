@@ -39,11 +39,16 @@ var storedKinds = map[client.Object]schema.GroupVersionResource{
 }
 
 // readStored has the caches of a factory that has none of these kinds yet filled
-// from where they are stored.
-func readStored(factory informers.SharedInformerFactory, backend *registry.Backend) {
+// from where they are stored; those that clusters own once after is closed, unless
+// it is nil.
+func readStored(factory informers.SharedInformerFactory, backend *registry.Backend, after <-chan struct{}) {
 	for kind, resource := range storedKinds {
 		factory.InformerFor(kind, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-			return cache.NewSharedIndexInformer(newStoredSource(backend, resource), kind, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+			source := newStoredSource(backend, resource)
+			if resource.Group == rbacv1.GroupName {
+				source.after = after
+			}
+			return cache.NewSharedIndexInformer(source, kind, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		})
 	}
 }
@@ -55,6 +60,7 @@ type storedSource struct {
 	cache.ListWatch
 	backend  *registry.Backend
 	resource schema.GroupVersionResource
+	after    <-chan struct{} // closed when it may be read; nil: from the start on
 }
 
 func newStoredSource(backend *registry.Backend, resource schema.GroupVersionResource) *storedSource {
@@ -70,6 +76,13 @@ func (s *storedSource) IsWatchListSemanticsUnSupported() bool { return true }
 // stored returns where the resource is stored, once that can be read: a watch cache
 // that is not filled yet would have its readers wait for a second.
 func (s *storedSource) stored(ctx context.Context) (registry.Stored, error) {
+	if s.after != nil {
+		select {
+		case <-s.after:
+		case <-ctx.Done():
+			return registry.Stored{}, ctx.Err()
+		}
+	}
 	found, ok := s.backend.Stored(s.resource.GroupResource())
 	if !ok {
 		return found, apierrors.NewNotFound(s.resource.GroupResource(), "")

@@ -33,9 +33,11 @@ func newOriginal(cluster string, all []object) (original, error) {
 	strange := map[string]bool{}
 	var found []string
 	for _, stored := range all {
-		if strings.Contains(stored.key, cluster) && !strings.HasPrefix(stored.key, eventsRoot) {
-			o.objects = append(o.objects, stored)
-			found = append(found, uids.FindAllString(stored.value, -1)...)
+		if strings.Contains(stored.key, cluster) {
+			if !strings.HasPrefix(stored.key, eventsRoot) {
+				o.objects = append(o.objects, stored)
+				found = append(found, uids.FindAllString(stored.value, -1)...)
+			}
 			continue
 		}
 		for _, id := range uids.FindAllString(stored.value, -1) {

@@ -20,7 +20,7 @@ var kept = map[string]string{
 	"/registry/namespaces/es-c-00":    `{"name":"es-c-00","uid":"` + ownID + `"}`,
 	"/registry/works/es-c-00/w":       `{"name":"w","namespace":"es-c-00","owner":"` + ownID + `","hub":"` + otherID + `"}`,
 	"/registry/namespaces/kube":       `{"uid":"` + otherID + `"}`,
-	"/registry/events/es-c-00/e":      `{}`,
+	"/registry/events/es-c-00/e":      `{"about":"` + ownID + `"}`,
 	"/registry/configmaps/kube/names": `["c-00"]`,
 }
 
