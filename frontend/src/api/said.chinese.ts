@@ -383,6 +383,8 @@ export const zh: Record<string, string> = {
   'the execution namespace was made': '已创建执行命名空间',
   'the execution namespace is gone': '执行命名空间已移除',
   'the taints follow the cluster\'s readiness': '污点随集群的就绪状态更新',
+  'the taints that follow the cluster\'s readiness could not be written: {0}': '随集群就绪状态更新的污点无法写入：{0}',
+  'the object has {0} parts with replicas of their own': '该对象有 {0} 个各自带副本数的组成部分',
   'clusters are chosen': '已选出集群',
   '{0}: it exists in the cluster and is not managed by the hub, which leaves it alone; to take it over, set the annotation {1} on the template': '{0}：集群中已有此对象且不由中心管理，因此中心不会改动它；如要接管，请在模板上设置注解 {1}',
   'the object could not be applied': '无法应用该对象',

@@ -3,6 +3,7 @@ import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import { lazy, Suspense, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Page, Token } from '@/api/model';
+import { Said } from '@/api/said';
 import { useMay } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
@@ -38,7 +39,7 @@ function TokenList() {
   const columns = useMemo<Column<Token>[]>(() => [
     { key: 'id', label: words.id, card: 'title', cell: (token) => <code>{token.id}</code> },
     { key: 'valid', label: words.valid, card: 'corner', cell: (token) => <Validity token={token} /> },
-    { key: 'description', label: words.description, minor: true, cell: (token) => token.description || '–' },
+    { key: 'description', label: words.description, minor: true, cell: (token) => (token.description ? <Said text={token.description} /> : '–') },
     { key: 'cluster', label: words.cluster, cell: (token) => token.clusterName ?? (token.maxClusters ? words.atMost(token.maxClusters) : words.anyCluster) },
     { key: 'usedBy', label: words.usedBy, cell: (token) => (token.usedBy.length > 0 ? token.usedBy.map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>) : <span className="dim">{words.nobody}</span>) },
     { key: 'by', label: words.by, minor: true, cell: (token) => token.createdBy || '–' },
