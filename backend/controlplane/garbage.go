@@ -21,7 +21,7 @@ var clusters = clusterv1alpha1.GroupVersion.WithResource("clusters")
 // read again, of which it needs the owners.
 //
 // Clusters come first. The collector asks the API for each object that it meets
-// before its owner, and for the owner: sixteen requests a cluster, at each start.
+// before its owner, and for the owner: eight requests a cluster, at each start.
 type ownedKinds struct {
 	informerfactory.InformerFactory // of all other kinds
 	direct                          *registry.Direct
