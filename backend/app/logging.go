@@ -55,11 +55,12 @@ func (s sorted) WithAttrs(attrs []slog.Attr) slog.Handler { return sorted{s.Hand
 func (s sorted) WithGroup(name string) slog.Handler       { return sorted{s.Handler.WithGroup(name)} }
 
 // falseAlarms are errors of Kubernetes' API server that are none in this process:
-// it has one such server, whose metrics are not limited by a file, and nobody
-// withdraws its endpoint but the next start.
+// it has one such server, whose metrics are not limited by a file, nobody withdraws
+// its endpoint but the next start, and who watches may leave before all was listed.
 var falseAlarms = []string{
 	"The manifest file is empty, ignoring.",
 	"Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously",
+	"failed to sync with latest state: context canceled",
 }
 
 // said is the information that a library gave last.
