@@ -23,6 +23,9 @@ import (
 // labHub is the address under which members of the lab see this machine.
 const labHub = "10.77.0.1"
 
+// labImage is what web.tar holds: the workload for members without a registry.
+const labImage = "muster.test/web:1"
+
 var demoMembers = []string{"member1", "member2"}
 
 // demo is a hub and a lab of two member clusters that live as long as it does.
@@ -82,7 +85,7 @@ func (d *demo) run(ctx context.Context) error {
 		return d.lab(ctx, func(members []labMember) error {
 			select {
 			case <-hub.Serving():
-				fmt.Fprint(d.out, hub.Welcome(), d.next(hub, members))
+				fmt.Fprint(d.out, hub.Welcome(), d.next(hub.RegisterCommand(), members))
 			case <-ctx.Done():
 			}
 			return nil
@@ -145,8 +148,10 @@ func (d *demo) labArguments() []string {
 		return append(append(arguments, "-light"), demoMembers...)
 	}
 	_, port, _ := net.SplitHostPort(d.config.Listen)
-	if archive := filepath.Join(d.tools, "muster-agent.tar"); exists(archive) {
-		arguments = append(arguments, "-image", archive)
+	for _, image := range []string{"muster-agent.tar", "web.tar"} {
+		if archive := filepath.Join(d.tools, image); exists(archive) {
+			arguments = append(arguments, "-image", archive)
+		}
 	}
 	return append(append(arguments, "-expose", port+"="+d.config.Listen), demoMembers...)
 }
@@ -157,7 +162,7 @@ func exists(file string) bool {
 }
 
 // next words the two joins with everything filled in.
-func (d *demo) next(hub *app.App, members []labMember) string {
+func (d *demo) next(register string, members []labMember) string {
 	var text strings.Builder
 	push, pull := members[0], members[1]
 	kubeconfig := app.AdminKubeconfigFile(d.config.DataDir)
@@ -168,13 +173,16 @@ func (d *demo) next(hub *app.App, members []labMember) string {
 	fmt.Fprintf(&text, "\nTry push:\n  %s join %s --kubeconfig %s --cluster-kubeconfig %s\n",
 		filepath.Join(d.tools, "muster"), push.Name, kubeconfig, push.Kubeconfig)
 	agent := filepath.Join(d.tools, "muster-agent")
-	register := strings.TrimPrefix(hub.RegisterCommand(), "muster-agent ")
+	register = strings.TrimPrefix(register, "muster-agent ")
 	if d.light {
 		fmt.Fprintf(&text, "\nTry pull (no kubelet there, so the agent runs in your terminal):\n  %s %s \\\n    --cluster-name %s --kubeconfig %s --run\n", agent, register, pull.Name, pull.Kubeconfig)
 	} else {
 		_, port, _ := net.SplitHostPort(d.config.Listen)
 		inside := strings.Replace(register, d.config.Advertise, net.JoinHostPort(labHub, port), 1)
 		fmt.Fprintf(&text, "\nTry pull, as an operator inside the member's network would:\n  nsenter -t %d -n %s %s \\\n    --cluster-name %s --kubeconfig %s\n", pull.PID, agent, inside, pull.Name, pull.Inside)
+	}
+	if !d.light {
+		fmt.Fprintf(&text, "\nThey reach no registry; an image that they have:\n  kubectl --kubeconfig %s create deployment web --image %s\n", kubeconfig, labImage)
 	}
 	fmt.Fprintf(&text, "\nWatch them arrive:\n  kubectl --kubeconfig %s get clusters -w\nor in the dashboard. Ctrl-C ends the demo and removes everything.\n\n", kubeconfig)
 	return text.String()
