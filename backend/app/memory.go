@@ -65,7 +65,7 @@ func growth(stored, machine int64) int64 {
 
 // keepSmall gives memory back to the machine once the start, which is let have
 // what it likes, is over, and again after each time of much work. The start is over
-// when the controllers are at work.
+// when the controllers are at work; what they are given to do may be much at once.
 func keepSmall(ctx context.Context, working <-chan struct{}, grown func()) error {
 	select {
 	case <-working:
@@ -73,23 +73,20 @@ func keepSmall(ctx context.Context, working <-chan struct{}, grown func()) error
 	case <-ctx.Done():
 		return nil
 	}
+	p := &pace{}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(restPercent)
+		p.follow()
 	}
+	defer p.end()
 	select {
 	case <-time.After(settled):
-		debug.FreeOSMemory()
+		p.settle()
 		dropCode()
 	case <-ctx.Done():
 		return nil
 	}
-	if os.Getenv("GOGC") != "" {
-		return nil
-	}
-	p := &pace{}
-	p.follow()
 	<-ctx.Done()
-	p.end()
 	return nil
 }
 
@@ -155,6 +152,19 @@ func (p *pace) rest() {
 	}
 	p.resting = nil
 	debug.SetGCPercent(restPercent)
+	p.giveBack()
+}
+
+// settle gives back what only the start needed; in a time of work, its end does.
+func (p *pace) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resting == nil {
+		p.giveBack()
+	}
+}
+
+func (p *pace) giveBack() {
 	debug.FreeOSMemory()
 	p.calm = time.Now().Add(workCycle)
 }

@@ -1,17 +1,19 @@
 package app
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
 
 // percent is the collector's setting.
 func percent() int {
-	now := debug.SetGCPercent(restPercent)
-	debug.SetGCPercent(now)
-	return now
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
 }
 
 func TestPace(t *testing.T) {
@@ -34,6 +36,43 @@ func TestPace(t *testing.T) {
 	p.rest()
 	if got := percent(); got != restPercent {
 		t.Errorf("at rest: %d%%", got)
+	}
+}
+
+func TestWorkCanBeginWithTheStart(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(usualPercent)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	ctx, cancel := context.WithCancel(t.Context())
+	working, ended := make(chan struct{}), make(chan error, 1)
+	close(working)
+	go func() { ended <- keepSmall(ctx, working, func() {}) }()
+	for deadline := time.Now().Add(settled / 2); percent() < workPercent; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d%% although cycles follow each other", percent())
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSettleLeavesWorkAlone(t *testing.T) {
+	p := &pace{}
+	t.Cleanup(p.end)
+	p.settle()
+	if p.calm.IsZero() {
+		t.Error("nothing was given back at rest")
+	}
+	before := debug.SetGCPercent(restPercent)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	p.calm = time.Time{}
+	at := time.Now()
+	p.cycle(at)
+	p.cycle(at.Add(workCycle / 2))
+	if p.settle(); !p.calm.IsZero() {
+		t.Error("memory was given back amid work")
 	}
 }
 
