@@ -27,12 +27,13 @@ type spread struct {
 	templates   *template.Cache
 	scheduler   *scheduling.Scheduler
 	misses      *policy.Misses
+	troubles    *template.Troubles
 	members     *kube.Members
 }
 
 // newSpread adds the controllers that bring templates to members to a manager.
 func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, error) {
-	s := &spread{manager: manager, interpreter: newInterpreter(), misses: policy.NewMisses(), members: members}
+	s := &spread{manager: manager, interpreter: newInterpreter(), misses: policy.NewMisses(), troubles: template.NewTroubles(), members: members}
 	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
 		return nil, fmt.Errorf("add interpreter: %w", err)
 	}
@@ -45,7 +46,7 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	}
 	s.templates, err = template.SetupWithManager(manager, template.Deps{
 		Config: a.plane.Config(), Interpreter: s.interpreter, Scheduler: s.scheduler, SkippedNamespaces: a.config.SkippedNamespaces, Gates: a.config.Gates,
-		Misses: s.misses,
+		Misses: s.misses, Troubles: s.troubles,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up templates: %w", err)
@@ -85,7 +86,7 @@ func (a *App) newScheduler(manager ctrl.Manager) (*scheduling.Scheduler, error) 
 // workloads is what shows all this.
 func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
 	return workload.NewService(workload.ServiceOptions{
-		Cache: s.manager.GetCache(), Templates: s.templates, Scheduler: s.scheduler, Interpreter: s.interpreter,
+		Cache: s.manager.GetCache(), Templates: s.templates, Troubles: s.troubles, Scheduler: s.scheduler, Interpreter: s.interpreter,
 		Clients: clients, Audit: a.audit, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
 	})
 }

@@ -51,7 +51,7 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	about := sending(parent)
 	switch {
 	case err == nil && parent.DeletionTimestamp != nil:
-		d.troubles.forget(about)
+		d.troubles.Forget(about)
 	case err == nil:
 		d.troubles.over(parent, about, eventDistributed, "what the object needs is sent along now")
 	case apierrors.IsConflict(err):
@@ -236,7 +236,7 @@ func (d *distributor) settle(ctx context.Context, b, wanted *workv1alpha2.Resour
 		return err
 	}
 	if len(clashes) == 0 {
-		d.troubles.forget(clashing(b))
+		d.troubles.Forget(clashing(b))
 		return nil
 	}
 	d.troubles.tell(wanted, clashing(b), eventDependencyConflict, messageDependencyClashes+strings.Join(clashes, "; "))

@@ -133,7 +133,7 @@ func TestMemoryGoesWithTheObjects(t *testing.T) {
 	t.Parallel()
 	b := parent("a", "1")
 	d := &distributor{detector: &detector{
-		troubles: &troubles{last: map[Ref]string{sending(b): "no", clashing(b): "no"}},
+		troubles: &troubles{Troubles: &Troubles{last: map[Ref]Trouble{sending(b): {Message: "no"}, clashing(b): {Message: "no"}}}},
 		blocked:  map[types.NamespacedName]map[Ref]struct{}{},
 	}, parents: newParents()}
 	d.requests.ready = func() bool { return true }

@@ -97,6 +97,7 @@ func (d *detector) Reconcile(ctx context.Context, ref Ref) (ctrl.Result, error) 
 		return ctrl.Result{}, nil
 	}
 	if d.leavesAlone(object) {
+		d.troubles.Forget(ref) // whatever it was, it is none of ours now
 		return ctrl.Result{}, nil
 	}
 	s := &detection{ref: ref, object: object, change: happened, version: object.GetResourceVersion()}

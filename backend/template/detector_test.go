@@ -63,6 +63,8 @@ type fixture struct {
 	cache *template.Cache
 	// misses are the policies that select nothing.
 	misses *policy.Misses
+	// troubles are the templates that cannot be propagated.
+	troubles *template.Troubles
 
 	mu sync.Mutex
 	// versions are those that the cache has shown, by template.
@@ -71,7 +73,7 @@ type fixture struct {
 
 func startFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{Hub: kubetest.StartHub(t), misses: policy.NewMisses(), versions: map[template.Ref][]string{}}
+	f := &fixture{Hub: kubetest.StartHub(t), misses: policy.NewMisses(), troubles: template.NewTroubles(), versions: map[template.Ref][]string{}}
 	f.installPolicies(t)
 	f.cache = f.start(t, func(ref template.Ref, _, current *unstructured.Unstructured) {
 		f.mu.Lock()
@@ -93,7 +95,7 @@ func (f *fixture) start(t *testing.T, told func(ref template.Ref, old, current *
 	gates := policy.DefaultGates()
 	gates.PropagationPolicyPreemption = true
 	cache, err := template.SetupWithManager(manager, template.Deps{
-		Config: f.Config(), Interpreter: interpreter{interpret.Native()}, Scheduler: placer{}, Gates: gates, Misses: f.misses,
+		Config: f.Config(), Interpreter: interpreter{interpret.Native()}, Scheduler: placer{}, Gates: gates, Misses: f.misses, Troubles: f.troubles,
 	})
 	if err != nil {
 		t.Fatal(err)

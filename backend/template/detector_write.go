@@ -249,7 +249,7 @@ func keyOfBinding(b workv1alpha2.Binding) bindingKey {
 // abandon deletes the binding of a template that is gone. The garbage collector
 // would do so a little later.
 func (d *detector) abandon(ctx context.Context, ref Ref) error {
-	d.troubles.forget(ref)
+	d.troubles.Forget(ref)
 	d.unblockAll(ref)
 	b, err := d.binding(ctx, bindingOf(ref))
 	if err != nil || b == nil || b.GetDeletionTimestamp() != nil {

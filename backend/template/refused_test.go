@@ -2,6 +2,7 @@ package template_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/template"
 )
 
 // testRefusedClaim: an object on which the hub's own admission lets nobody write a
@@ -22,6 +24,10 @@ func testRefusedClaim(t *testing.T, f *fixture) {
 	pp := newPP(ns, "p", sel("v1", "ConfigMap", "fixed", nil), clusters("member1"))
 	f.Create(t, pp)
 	f.Await(t, "the refusal to be told", func(ctx context.Context) bool { return f.event(ctx, ns, "fixed", "ApplyPolicyFailed") })
+	about := template.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns, Name: "fixed"}
+	if trouble, _ := f.troubles.Of(about); trouble.Reason != "ApplyPolicyFailed" || !strings.Contains(trouble.Message, "nothing here is changed") {
+		t.Errorf("the trouble that is known: %+v", trouble)
+	}
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fixed-configmap"}}
 	f.Await(t, "the binding to be taken back", func(ctx context.Context) bool {
 		return f.Client.Get(ctx, client.ObjectKeyFromObject(b), b) == nil && b.DeletionTimestamp != nil
@@ -30,6 +36,10 @@ func testRefusedClaim(t *testing.T, f *fixture) {
 	f.Await(t, "the end of the binding", func(ctx context.Context) bool { return f.Gone(ctx, client.ObjectKeyFromObject(b), b) })
 	f.remove(t, deny)
 	f.awaitClaim(t, cm, "fixed-configmap", pp)
+	f.Await(t, "the trouble to be over", func(context.Context) bool {
+		_, stuck := f.troubles.Of(about)
+		return !stuck
+	})
 }
 
 // denyUpdates has the API refuse every update of a ConfigMap of a namespace.

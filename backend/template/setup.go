@@ -60,6 +60,8 @@ type Deps struct {
 	Gates             policy.Gates
 	// Misses takes in which policies select nothing; nil if nobody shows it.
 	Misses *policy.Misses
+	// Troubles takes in which templates cannot be propagated; nil if nobody shows it.
+	Troubles *Troubles
 }
 
 // SetupWithManager adds the cache and the controllers of this package to the
@@ -95,7 +97,7 @@ func newDetector(m ctrl.Manager, deps Deps, templates *Cache) (*detector, error)
 	return &detector{
 		cache: templates, hub: m.GetClient(), live: m.GetAPIReader(), metadata: objects,
 		interpreter: deps.Interpreter, scheduler: deps.Scheduler, gates: deps.Gates,
-		policies: newPolicies(), troubles: newTroubles(m.GetEventRecorder("resource-detector")),
+		policies: newPolicies(), troubles: newTroubles(deps.Troubles, m.GetEventRecorder("resource-detector")),
 		changes: map[Ref]change{}, claimed: map[string]map[Ref]struct{}{}, blocked: map[types.NamespacedName]map[Ref]struct{}{},
 	}, nil
 }

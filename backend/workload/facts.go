@@ -34,8 +34,11 @@ type surroundings struct {
 func (v view) facts(around surroundings) []fact.Fact {
 	facts := v.templateFacts()
 	facts = append(facts, v.policyFact(around))
+	if v.stuck() {
+		facts = append(facts, v.stuckFact())
+	}
 	if v.binding == nil {
-		if v.policy() != nil {
+		if v.policy() != nil && !v.stuck() {
 			facts = append(facts, fact.Say(fact.LevelWarn, fact.CodeBindingMissing))
 		}
 		return facts

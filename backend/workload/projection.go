@@ -45,6 +45,7 @@ func isNative(ref template.Ref) bool {
 // while it holds a lock of its own.
 type projection struct {
 	templates Templates
+	troubles  Troubles
 	// wake tells, once, that something is marked.
 	wake chan struct{}
 
@@ -61,9 +62,9 @@ type entry struct {
 	row     *Row                 // nil: not made yet; else never changed
 }
 
-func newProjection(templates Templates) *projection {
+func newProjection(templates Templates, troubles Troubles) *projection {
 	return &projection{
-		templates: templates, wake: make(chan struct{}, 1),
+		templates: templates, troubles: troubles, wake: make(chan struct{}, 1),
 		entries: map[template.Ref]*entry{}, bindings: map[types.NamespacedName]template.Ref{},
 		works: map[types.NamespacedName]map[string]*workv1alpha1.Work{}, marked: map[template.Ref]struct{}{},
 	}
@@ -84,6 +85,22 @@ func (p *projection) templateChanged(ref template.Ref, _, current *unstructured.
 	defer p.mu.Unlock()
 	if p.entries[ref] == nil {
 		if current == nil || !isNative(ref) || metav1.GetControllerOf(current) != nil {
+			return
+		}
+		p.entries[ref] = &entry{}
+	}
+	p.mark(ref)
+}
+
+// troubleChanged is told by whoever propagates templates. An object in trouble has
+// a row, whatever its kind: without a binding nothing else would tell of it.
+func (p *projection) troubleChanged(ref template.Ref) {
+	_, there := p.templates.Get(ref)
+	_, stuck := p.troubles.Of(ref)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[ref] == nil {
+		if !there || !stuck {
 			return
 		}
 		p.entries[ref] = &entry{}
@@ -187,7 +204,7 @@ func (p *projection) refresh() (changes []change, touched []template.Ref) {
 
 // lasts says whether the view is still one of a workload.
 func (v view) lasts() bool {
-	return v.binding != nil || v.template != nil && isNative(v.ref) && metav1.GetControllerOf(v.template) == nil
+	return v.binding != nil || v.stuck() || v.template != nil && isNative(v.ref) && metav1.GetControllerOf(v.template) == nil
 }
 
 // look returns all there is about a workload.
@@ -205,6 +222,7 @@ func (p *projection) look(ref template.Ref) (view, bool) {
 	}
 	p.mu.RUnlock()
 	seen.template, _ = p.templates.Get(ref)
+	seen.trouble, _ = p.troubles.Of(ref)
 	return seen, true
 }
 

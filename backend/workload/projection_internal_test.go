@@ -49,7 +49,7 @@ func workFor(binding, cluster string) *workv1alpha1.Work {
 }
 
 func TestOneEventCostsOneRow(t *testing.T) {
-	p := newProjection(shelf{})
+	p := newProjection(shelf{}, template.NewTroubles())
 	for i := range 2000 {
 		p.bindingChanged(bound(fmt.Sprint("b", i), configMap(fmt.Sprint("c", i)), "m1", "m2"), false)
 	}
@@ -70,7 +70,7 @@ func TestOneEventCostsOneRow(t *testing.T) {
 }
 
 func TestWorkBeforeItsBinding(t *testing.T) {
-	p := newProjection(shelf{})
+	p := newProjection(shelf{}, template.NewTroubles())
 	p.workChanged(workFor("b", "m1"), false)
 	if changes, _ := p.refresh(); len(changes) != 0 {
 		t.Errorf("a Work alone is no workload: %+v", changes)
@@ -92,7 +92,7 @@ func TestWorkBeforeItsBinding(t *testing.T) {
 }
 
 func TestBindingOfAnotherObject(t *testing.T) {
-	p := newProjection(shelf{})
+	p := newProjection(shelf{}, template.NewTroubles())
 	p.bindingChanged(bound("b", configMap("old"), "m1"), false)
 	p.refresh()
 	p.bindingChanged(bound("b", configMap("new"), "m1"), false)
@@ -107,7 +107,7 @@ func TestUnmanaged(t *testing.T) {
 	ref := template.Ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "shop", Name: "web"}
 	own := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": map[string]any{"name": "web", "namespace": "shop"}}}
 	objects := shelf{ref: own}
-	p := newProjection(objects)
+	p := newProjection(objects, template.NewTroubles())
 	p.templateChanged(ref, nil, own)
 	if changes, _ := p.refresh(); len(changes) != 1 || changes[0].row.State != StateUnmanaged {
 		t.Errorf("%+v", changes)

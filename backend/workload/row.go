@@ -23,6 +23,16 @@ type view struct {
 	template *unstructured.Unstructured // nil: gone
 	binding  workv1alpha2.Binding       // nil: none
 	works    map[string]*workv1alpha1.Work
+	// trouble keeps the template from being propagated as it is now, if it says anything.
+	trouble template.Trouble
+}
+
+// stuck says whether the template cannot be propagated as it is now.
+func (v view) stuck() bool { return v.template != nil && v.trouble.Message != "" }
+
+// stuckFact says why.
+func (v view) stuckFact() fact.Fact {
+	return fact.Say(fact.LevelError, fact.CodeTemplateStuck, "reason", v.trouble.Reason, "message", v.trouble.Message).Since(v.trouble.Since)
 }
 
 // hop is a workload in one cluster, with the sentence that says how it is there.
@@ -207,6 +217,9 @@ func (v view) replicas(hops []hop) *Replicas {
 
 // state decides how a workload is as a whole, and says why it is not ok.
 func (v view) state(hops []hop) (State, fact.Fact) {
+	if v.stuck() {
+		return StateFailed, v.stuckFact()
+	}
 	if v.binding == nil {
 		if v.policy() != nil {
 			return StatePending, fact.Say(fact.LevelWarn, fact.CodeBindingMissing)

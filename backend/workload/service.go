@@ -59,6 +59,13 @@ type Templates interface {
 	Subscribe(func(ref template.Ref, old, current *unstructured.Unstructured))
 }
 
+// Troubles are the templates that cannot be propagated as they are now;
+// *template.Troubles is one.
+type Troubles interface {
+	Of(ref template.Ref) (template.Trouble, bool)
+	Follow(changed func(template.Ref))
+}
+
 // Publisher brings changes to browsers; *live.Hub is one.
 type Publisher interface {
 	Publish(topic string, event live.Event)
@@ -72,6 +79,8 @@ type ServiceOptions struct {
 	// Cache is shared by all readers; whoever may view may see all of it.
 	Cache     Cache
 	Templates Templates
+	// Troubles tells what is stuck on the hub; nil: nobody tells.
+	Troubles  Troubles
 	Scheduler preview.Scheduler
 	// Interpreter knows the replicas of kinds.
 	Interpreter *interpret.Interpreter
@@ -114,8 +123,11 @@ func NewService(options ServiceOptions) *Service {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	if options.Troubles == nil {
+		options.Troubles = template.NewTroubles()
+	}
 	s := &Service{
-		ServiceOptions: options, projection: newProjection(options.Templates), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
+		ServiceOptions: options, projection: newProjection(options.Templates, options.Troubles), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
 		pods:   pods.NewReader(pods.Options{Members: options.Members, Now: options.Now}),
 		author: author.New(author.Options{Clients: options.Clients, Audit: options.Audit}),
 	}
@@ -124,6 +136,7 @@ func NewService(options ServiceOptions) *Service {
 		Schemas: draft.NewSchemas(options.CRDs), Clients: options.Clients, Gates: options.Gates, KeepEmpty: options.KeepEmpty, Now: options.Now,
 	})
 	options.Templates.Subscribe(s.projection.templateChanged) // before they are there, so that none is missed
+	options.Troubles.Follow(s.projection.troubleChanged)
 	return s
 }
 

@@ -135,6 +135,31 @@ var chain = map[string]struct {
 	"no binding yet": {func(w *workloadtest.World) {
 		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
 	}, workload.StatePending, fact.CodeBindingMissing, []string{"warn binding.missing: It has not been bound to clusters yet."}, "binding"},
+	"a script that does not count replicas": {func(w *workloadtest.World) {
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+		w.Troubles().Set(nginxRef, "GetReplicasFailed", "customization broken, InterpretReplica of apps/v1 Deployment default/nginx: line 2: correct the script")
+	}, workload.StateFailed, fact.CodeTemplateStuck, []string{
+		"error template.stuck: The hub cannot propagate it as it is now (GetReplicasFailed): customization broken, InterpretReplica of apps/v1 Deployment default/nginx: line 2: correct the script",
+	}, "binding"},
+	"a webhook that does not count its parts": {func(w *workloadtest.World) {
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+		w.Troubles().Set(nginxRef, "GetComponentsFailed", "webhook slow: it did not answer within 3s")
+	}, workload.StateFailed, fact.CodeTemplateStuck, []string{
+		"error template.stuck: The hub cannot propagate it as it is now (GetComponentsFailed): webhook slow: it did not answer within 3s",
+	}, "binding"},
+	"a claim that is refused": {func(w *workloadtest.World) {
+		unclaim(w)
+		w.Delete(&workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-deployment"}})
+		w.Troubles().Set(nginxRef, "ApplyPolicyFailed", "write claim: no")
+	}, workload.StateFailed, fact.CodeTemplateStuck, []string{
+		"info policy.coming: PropagationPolicy default/nginx-propagation matches it and will take it.",
+		"error template.stuck: The hub cannot propagate it as it is now (ApplyPolicyFailed): write claim: no",
+	}, "policy"},
+	"a change that is stuck on the hub": {func(w *workloadtest.World) {
+		w.Troubles().Set(nginxRef, "GetReplicasFailed", "customization broken: correct the script")
+	}, workload.StateFailed, fact.CodeTemplateStuck, []string{
+		"error template.stuck: The hub cannot propagate it as it is now (GetReplicasFailed): customization broken: correct the script",
+	}, "binding"},
 	"policy went": {func(w *workloadtest.World) { w.Delete(policyNamed("nginx-propagation")) }, workload.StateOK, "",
 		[]string{"warn policy.gone: PropagationPolicy default/nginx-propagation, which holds it, does not exist any more."}, "policy"},
 	"a script that fails": {func(w *workloadtest.World) {
@@ -269,6 +294,38 @@ func TestLiveRows(t *testing.T) {
 	if page := get[workload.WorkloadPage](t, f, "/workloads?all=true"); page.Total != 0 {
 		t.Errorf("it is still listed: %+v", page.Items)
 	}
+}
+
+// TestLiveTrouble checks that an object of any kind has a row while the hub cannot
+// propagate it, bound or not, and that readers hear of the beginning and the end.
+func TestLiveTrouble(t *testing.T) {
+	settings := template.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings"}
+	f := newFixture(t, func(w *workloadtest.World) {
+		recorded(w)
+		w.YAML("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}")
+	})
+	if page := get[workload.WorkloadPage](t, f, "/workloads?all=true"); page.Total != 1 {
+		t.Fatalf("before: %+v", page.Items)
+	}
+	gone := template.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "gone"}
+	f.Troubles().Set(gone, "ApplyPolicyFailed", "no")
+	f.Troubles().Set(settings, "ApplyPolicyFailed", "no")
+	last := func() live.Event {
+		events := f.published.of(workload.Topic)
+		if len(events) == 0 {
+			return live.Event{}
+		}
+		return events[len(events)-1]
+	}
+	eventually(t, "the row is published", func() bool {
+		row, ok := last().Row.(*workload.Row)
+		return ok && row.Name == "settings" && row.State == workload.StateFailed && row.ReasonCode == fact.CodeTemplateStuck
+	})
+	if page := get[workload.WorkloadPage](t, f, "/workloads?all=true"); page.Total != 2 || page.Counts.Failed != 1 {
+		t.Errorf("meanwhile: %+v", page)
+	}
+	f.Troubles().Forget(settings)
+	eventually(t, "the row goes", func() bool { return last().Op == live.OpDelete && last().Key == fact.ID(settings) })
 }
 
 // TestLiveEffect checks that readers of a policy's effect hear of what shows in no

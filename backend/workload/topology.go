@@ -31,7 +31,11 @@ func (v view) topology(around surroundings) Topology {
 	last = g.add(last, v.templateNode())
 	if v.binding == nil {
 		if v.policy() != nil {
-			g.add(last, Node{Kind: NodeBinding, Label: v.ref.Name, State: NodePending, Reason: fact.Say(fact.LevelWarn, fact.CodeBindingMissing).Text})
+			missing := Node{Kind: NodeBinding, Label: v.ref.Name, State: NodePending, Reason: fact.Say(fact.LevelWarn, fact.CodeBindingMissing).Text}
+			if v.stuck() {
+				missing.State, missing.Reason = NodeFailed, v.stuckFact().Text
+			}
+			g.add(last, missing)
 		}
 		g.Broken = firstBroken(g.Nodes)
 		return g.Topology
@@ -69,6 +73,9 @@ func (v view) policyNode(around surroundings) Node {
 		node.Label = said.Params["component"]
 	case fact.CodePolicyComing:
 		node.Label, node.State, node.Reason = around.coming.Name, NodePending, said.Text
+		if v.stuck() { // it tries to, in vain
+			node.State, node.Reason = NodeFailed, v.stuckFact().Text
+		}
 	case fact.CodePolicyRemoved:
 		node.Reason = said.Text // it still runs
 	default:
@@ -101,6 +108,8 @@ func (v view) bindingNode(hops []hop) Node {
 		node.Detail["scheduled"] = scheduled.Status
 	}
 	switch said := v.scheduleFact(hops); {
+	case v.stuck():
+		node.State, node.Reason = NodeFailed, v.stuckFact().Text
 	case said.Level == fact.LevelError:
 		node.State, node.Reason = NodeFailed, said.Text
 	case said.Code == fact.CodeScheduleStale, len(hops) == 0:

@@ -11,7 +11,7 @@ type State string
 
 // The states of a workload, in the order of how much they ask for attention.
 const (
-	// StateFailed: a cluster refused it.
+	// StateFailed: a cluster refused it, or the hub cannot propagate it as it is now.
 	StateFailed State = "failed"
 	// StateUnscheduled: no clusters were found for it.
 	StateUnscheduled State = "unscheduled"

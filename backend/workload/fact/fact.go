@@ -34,6 +34,7 @@ const (
 	CodePolicyRemoved   Code = "policy.removed" // nothing: the binding stays
 	CodeTemplateGone    Code = "template.gone"
 	CodeTemplateGoing   Code = "template.going"
+	CodeTemplateStuck   Code = "template.stuck" // reason message
 	CodeBindingMissing  Code = "binding.missing"
 	CodeScheduled       Code = "schedule.done" // count clusters
 	CodeSchedulePending Code = "schedule.pending"
@@ -99,6 +100,7 @@ var sentences = map[Code]string{
 	CodePolicyRemoved:   "No policy holds it any more; it stays where it is.",
 	CodeTemplateGone:    "The object does not exist on the hub any more.",
 	CodeTemplateGoing:   "The object is being deleted on the hub.",
+	CodeTemplateStuck:   "The hub cannot propagate it as it is now ({reason}): {message}",
 	CodeBindingMissing:  "It has not been bound to clusters yet.",
 	CodeScheduled:       "It is scheduled to clusters ({count}): {clusters}.",
 	CodeSchedulePending: "The scheduler has not looked at it yet.",

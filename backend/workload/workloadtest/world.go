@@ -52,6 +52,7 @@ type World struct {
 	estimates map[string]int32 // by cluster
 	events    []corev1.Event
 	unlisted  []string // resources that viewers may not list
+	troubles  *template.Troubles
 }
 
 // New returns an empty world.
@@ -59,6 +60,7 @@ func New(t testing.TB) *World {
 	return &World{
 		t: t, objects: map[string]client.Object{}, templates: map[template.Ref]*unstructured.Unstructured{},
 		handlers: map[string][]toolscache.ResourceEventHandler{}, snapshot: scheduling.NewSnapshot(nil),
+		troubles: template.NewTroubles(),
 	}
 }
 
@@ -231,6 +233,9 @@ func (w *World) Event(event corev1.Event) {
 	defer w.mu.Unlock()
 	w.events = append(w.events, event)
 }
+
+// Troubles are the templates that cannot be propagated.
+func (w *World) Troubles() *template.Troubles { return w.troubles }
 
 // Unlisted says which resources viewers may not list.
 func (w *World) Unlisted(resources ...string) {

@@ -51,6 +51,11 @@ it.each([
   ['edge-7: how the object is cannot be told: webhook a: it did not answer within 3s', 'hook'],
   ['edge-7: how the object is cannot be told: customization w: correct the script', 'script'],
   ['edge-7: how the object is cannot be told: webhook a: it did not answer\ncustomization w: correct the script', 'interpreter'],
+  ['The hub cannot propagate it as it is now (GetReplicasFailed): customization w, InterpretReplica of v1 A b/c: line 1: correct the script', 'stuck-script'],
+  ['The hub cannot propagate it as it is now (GetComponentsFailed): webhook a, InterpretComponent of v1 A b/c: it did not answer within 3s', 'stuck-hook'],
+  ['The hub cannot propagate it as it is now (ApplyPolicyFailed): write claim: configmaps "a" is forbidden: ValidatingAdmissionPolicy \'x\' denied request: no', 'stuck-denied'],
+  ['The hub cannot propagate it as it is now (ApplyPolicyFailed): PropagationPolicy a/b waits for OverridePolicy a/c: create it', 'stuck-needs'],
+  ['The hub cannot propagate it as it is now (ApplyPolicyFailed): create binding a: etcdserver: no space', 'stuck-other'],
 ])('says what to do about %s', (text, key) => {
   expect(remedyOf(en, { text })).toBe(en.remedies[key]);
   expect(remedyOf(zh, { text })).toBe(zh.remedies[key]);

@@ -48,6 +48,14 @@ const refusals: [string, RegExp][] = [
   ['away', /deadline exceeded|connection refused|timed out|timeout|i\/o|no route|EOF|not reach/],
 ];
 
+/** What keeps an object on the hub, the most exact first: what refuses a mark names itself webhook, too. */
+const holds: [string, RegExp][] = [
+  ['stuck-denied', /denied (the )?request|admission webhook| is forbidden: /],
+  ['stuck-needs', / waits for | has no PriorityClass /],
+  ['stuck-script', /script|lua|customization/i],
+  ['stuck-hook', /webhook/i],
+];
+
 const interpreters: [string, RegExp][] = [['hook', /webhook/i], ['script', /script|lua|customization/i]];
 
 const find = (known: [string, RegExp][], text: string, otherwise: string) => known.find(([, match]) => match.test(text))?.[0] ?? otherwise;
@@ -62,6 +70,7 @@ function remedyKey(code: string | undefined, text: string): string | undefined {
   switch (code) {
     case 'work.conflict': return 'conflict';
     case 'work.failed': return find(refusals, text, 'other');
+    case 'template.stuck': return find(holds, text, 'stuck-other');
     case 'health.degraded': return interpreters.every(([, match]) => match.test(text)) ? 'interpreter' : find(interpreters, text, 'interpreter');
     case 'schedule.failed': case 'schedule.stale': return 'schedule';
     case 'member.not-ready': return 'member';
