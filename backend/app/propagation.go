@@ -28,12 +28,16 @@ type spread struct {
 	scheduler   *scheduling.Scheduler
 	misses      *policy.Misses
 	troubles    *template.Troubles
+	unserved    *propagation.Unserved
 	members     *kube.Members
 }
 
 // newSpread adds the controllers that bring templates to members to a manager.
 func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, error) {
-	s := &spread{manager: manager, interpreter: newInterpreter(), misses: policy.NewMisses(), troubles: template.NewTroubles(), members: members}
+	s := &spread{
+		manager: manager, interpreter: newInterpreter(), members: members,
+		misses: policy.NewMisses(), troubles: template.NewTroubles(), unserved: propagation.NewUnserved(),
+	}
 	if err := manager.Add(&lessons{cache: manager.GetCache(), interpreter: s.interpreter}); err != nil {
 		return nil, fmt.Errorf("add interpreter: %w", err)
 	}
@@ -53,7 +57,7 @@ func (a *App) newSpread(manager ctrl.Manager, members *kube.Members) (*spread, e
 	}
 	err = propagation.SetupWithManager(manager, propagation.Deps{
 		Members: members, Templates: s.templates, Interpreter: s.interpreter, SkippedNamespaces: a.config.SkippedNamespaces,
-		QuotasEnforced: a.config.Gates.FederatedQuotaEnforcement,
+		QuotasEnforced: a.config.Gates.FederatedQuotaEnforcement, Unserved: s.unserved,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up propagation: %w", err)
@@ -86,7 +90,7 @@ func (a *App) newScheduler(manager ctrl.Manager) (*scheduling.Scheduler, error) 
 // workloads is what shows all this.
 func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
 	return workload.NewService(workload.ServiceOptions{
-		Cache: s.manager.GetCache(), Templates: s.templates, Troubles: s.troubles, Scheduler: s.scheduler, Interpreter: s.interpreter,
+		Cache: s.manager.GetCache(), Templates: s.templates, Troubles: s.troubles, Unserved: s.unserved, Scheduler: s.scheduler, Interpreter: s.interpreter,
 		Clients: clients, Audit: a.audit, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
 	})
 }

@@ -62,7 +62,7 @@ type BindingReconciler struct {
 	unseen   *unseen
 	settling *settling
 	troubles *troubles
-	unserved *unserved
+	unserved *Unserved
 	// external feeds bindings that have to be looked at again, status those whose
 	// status has.
 	external, status *feed
@@ -72,10 +72,14 @@ type BindingReconciler struct {
 	awaiting map[types.NamespacedName]bool
 }
 
-func newBindingReconciler(hub client.Client, live client.Reader, templates Templates, interpreter Interpreter, recorder events.EventRecorder) *BindingReconciler {
+func newBindingReconciler(hub client.Client, live client.Reader, d Deps, recorder events.EventRecorder) *BindingReconciler {
+	unserved := d.Unserved
+	if unserved == nil {
+		unserved = NewUnserved()
+	}
 	return &BindingReconciler{
-		hub: hub, writer: work.Writer{Hub: hub, Live: live}, templates: templates, interpreter: interpreter, events: kube.NewAnnouncer(recorder), metrics: shared,
-		unseen: newUnseen(), settling: newSettling(clock.RealClock{}), troubles: newTroubles(), unserved: newUnserved(),
+		hub: hub, writer: work.Writer{Hub: hub, Live: live}, templates: d.Templates, interpreter: d.Interpreter, events: kube.NewAnnouncer(recorder), metrics: shared,
+		unseen: newUnseen(), settling: newSettling(clock.RealClock{}), troubles: newTroubles(), unserved: unserved,
 		external: &feed{}, status: &feed{}, awaiting: map[types.NamespacedName]bool{},
 	}
 }
@@ -362,7 +366,7 @@ func (b *round) report(failed failures, done sent) {
 	}
 	b.troubles.tell(b.events, b.name, eventOverride, eventOverrideFailed, overridden.sentence(), b.template)
 	b.troubles.tell(b.events, b.name, eventSyncWork, eventSyncWorkFailed, failed.sentence(), b.binding, b.template)
-	if b.unserved.set(b.name, failed) {
+	if b.unserved.Set(b.name, failed.messages()) {
 		b.status.add(b.name)
 	}
 	if len(done.clusters) == 0 {
@@ -405,7 +409,7 @@ func overridesFor(ctx context.Context, hub client.Reader, namespace string) (ove
 func (r *BindingReconciler) forget(binding types.NamespacedName) {
 	r.settling.done(binding)
 	r.troubles.forget(binding)
-	r.unserved.set(binding, nil)
+	r.unserved.Set(binding, nil)
 	r.await(binding, false)
 }
 

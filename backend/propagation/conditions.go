@@ -85,6 +85,15 @@ func (t *troubles) forget(about types.NamespacedName) {
 // failures are the targets of a binding that could not be served, and why.
 type failures map[string]error // by cluster
 
+// messages are the texts by cluster.
+func (f failures) messages() map[string]string {
+	messages := make(map[string]string, len(f))
+	for cluster, err := range f {
+		messages[cluster] = err.Error()
+	}
+	return messages
+}
+
 // sentence names them, at most a few.
 func (f failures) sentence() string {
 	const most = 3
@@ -99,26 +108,33 @@ func (f failures) sentence() string {
 	return strings.Join(parts, "; ")
 }
 
-// unserved keeps, for the status of bindings, what their Works cannot tell:
-// targets without a Work.
-type unserved struct {
+// Unserved are the targets of bindings that cannot be sent what they are to have
+// now, and why: what their Works cannot tell, whether there is one or not. One
+// controller tells it; the status of bindings and workloads show it.
+type Unserved struct {
 	mu        sync.Mutex
 	byBinding map[types.NamespacedName]map[string]string // messages by cluster
+	changed   func(binding types.NamespacedName)
 }
 
-func newUnserved() *unserved {
-	return &unserved{byBinding: map[types.NamespacedName]map[string]string{}}
+// NewUnserved returns an empty Unserved.
+func NewUnserved() *Unserved {
+	return &Unserved{byBinding: map[types.NamespacedName]map[string]string{}}
 }
 
-// set replaces what is known of a binding and says whether that is new.
-func (u *unserved) set(binding types.NamespacedName, f failures) bool {
-	messages := make(map[string]string, len(f))
-	for cluster, err := range f {
-		messages[cluster] = err.Error()
-	}
+// Follow has changed told of every change from now on. One may follow.
+func (u *Unserved) Follow(changed func(binding types.NamespacedName)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.changed = changed
+}
+
+// Set replaces what is known of a binding, messages by cluster, and says whether
+// that is new. It owns them from then on.
+func (u *Unserved) Set(binding types.NamespacedName, messages map[string]string) bool {
+	u.mu.Lock()
 	if maps.Equal(u.byBinding[binding], messages) {
+		u.mu.Unlock()
 		return false
 	}
 	if len(messages) == 0 {
@@ -126,10 +142,16 @@ func (u *unserved) set(binding types.NamespacedName, f failures) bool {
 	} else {
 		u.byBinding[binding] = messages
 	}
+	changed := u.changed
+	u.mu.Unlock()
+	if changed != nil {
+		changed(binding)
+	}
 	return true
 }
 
-func (u *unserved) of(binding types.NamespacedName) map[string]string {
+// Of is what is known of a binding. It must not be changed.
+func (u *Unserved) Of(binding types.NamespacedName) map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.byBinding[binding] // replaced, never changed

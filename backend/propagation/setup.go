@@ -36,6 +36,9 @@ type Deps struct {
 	SkippedNamespaces []string
 	// QuotasEnforced says that admission holds bindings to FederatedResourceQuotas.
 	QuotasEnforced bool
+	// Unserved takes in which clusters cannot be sent what they are to have; nil if
+	// only bindings show it.
+	Unserved *Unserved
 }
 
 // SetupWithManager adds the controllers of this package to the manager, and those
@@ -84,7 +87,7 @@ func setUpNamespaces(m ctrl.Manager, d Deps) error {
 }
 
 func setUpBindings(m ctrl.Manager, d Deps) error {
-	bindings := newBindingReconciler(m.GetClient(), m.GetAPIReader(), d.Templates, d.Interpreter, m.GetEventRecorder("binding-controller"))
+	bindings := newBindingReconciler(m.GetClient(), m.GetAPIReader(), d, m.GetEventRecorder("binding-controller"))
 	status := newStatusReconciler(m.GetClient(), d, bindings, m.GetEventRecorder("binding-status-controller"))
 	if err := bindings.setup(m); err != nil {
 		return fmt.Errorf("set up controller binding: %w", err)

@@ -27,7 +27,9 @@ type report struct {
 
 // summarize puts together what the Works of a binding tell (contract section
 // 11.6). Works of clusters that are no targets do not count. unserved are targets
-// without a Work, and why; away tells of clusters that do not answer.
+// that cannot be sent what they are to have now, and why: one with a Work still has
+// what that says, which is not all it should. away tells of clusters that do not
+// answer.
 func summarize(b workv1alpha2.Binding, works []workv1alpha1.Work, unserved map[string]string, away func(cluster string) bool) report {
 	targets := Targets(b.BindingSpec())
 	byCluster := make(map[string]*workv1alpha1.Work, len(works))
@@ -40,19 +42,23 @@ func summarize(b workv1alpha2.Binding, works []workv1alpha1.Work, unserved map[s
 	var missing []string
 	for _, target := range targets {
 		work := byCluster[target.Cluster]
+		why, stuck := unserved[target.Cluster]
 		if work == nil {
-			missing = append(missing, because(target.Cluster, unserved[target.Cluster]))
-			result.complete = result.complete && (unserved[target.Cluster] != "" || away(target.Cluster))
+			missing = append(missing, because(target.Cluster, why))
+			result.complete = result.complete && (stuck || away(target.Cluster))
 			continue
 		}
 		item := itemOf(target.Cluster, work)
 		result.items = append(result.items, item)
-		if !item.Applied {
+		switch {
+		case stuck:
+			missing = append(missing, because(target.Cluster, why))
+		case !item.Applied:
 			missing = append(missing, because(target.Cluster, item.AppliedMessage))
 		}
 		answered := told(work)
 		result.any = result.any || answered
-		result.complete = result.complete && (answered || away(target.Cluster))
+		result.complete = result.complete && (answered || stuck || away(target.Cluster))
 	}
 	result.applied = fullyApplied(b, len(targets), missing)
 	return result

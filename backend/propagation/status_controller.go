@@ -54,7 +54,7 @@ type StatusReconciler struct {
 	interpreter Interpreter
 	events      *kube.Announcer
 	troubles    *troubles
-	unserved    *unserved
+	unserved    *Unserved
 	// starting and gathering remember since when bindings wait for a first report,
 	// and for the rest of them.
 	starting, gathering *settling
@@ -127,7 +127,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request ctrl.Request) 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	told := summarize(b, known, r.unserved.of(name), func(cluster string) bool { return r.away(ctx, cluster) })
+	told := summarize(b, known, r.unserved.Of(name), func(cluster string) bool { return r.away(ctx, cluster) })
 	wanted := told.apply(b.BindingStatus())
 	if wanted != nil {
 		if left := r.patience(name, b, &told); left > 0 {

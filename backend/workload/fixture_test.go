@@ -82,7 +82,7 @@ func newFixture(t *testing.T, prepare func(*workloadtest.World)) *fixture {
 	f := &fixture{World: workloadtest.New(t), published: &published{Hub: live.NewHub(), events: map[string][]live.Event{}, watched: map[string]bool{}}}
 	prepare(f.World)
 	f.service = workload.NewService(workload.ServiceOptions{
-		Cache: f.World, Templates: f.World.Templates(), Troubles: f.World.Troubles(), Scheduler: f.World, Interpreter: interpret.Native(), Clients: f.World.Clients,
+		Cache: f.World, Templates: f.World.Templates(), Troubles: f.World.Troubles(), Unserved: f.World.Unserved(), Scheduler: f.World, Interpreter: interpret.Native(), Clients: f.World.Clients,
 		Live: f.published, Members: unreachable{}, CRDs: os.DirFS("../../deploy/crds"), Gates: policy.DefaultGates(),
 	})
 	var err error

@@ -46,6 +46,7 @@ func isNative(ref template.Ref) bool {
 type projection struct {
 	templates Templates
 	troubles  Troubles
+	unserved  Unserved
 	// wake tells, once, that something is marked.
 	wake chan struct{}
 
@@ -62,9 +63,9 @@ type entry struct {
 	row     *Row                 // nil: not made yet; else never changed
 }
 
-func newProjection(templates Templates, troubles Troubles) *projection {
+func newProjection(templates Templates, troubles Troubles, unserved Unserved) *projection {
 	return &projection{
-		templates: templates, troubles: troubles, wake: make(chan struct{}, 1),
+		templates: templates, troubles: troubles, unserved: unserved, wake: make(chan struct{}, 1),
 		entries: map[template.Ref]*entry{}, bindings: map[types.NamespacedName]template.Ref{},
 		works: map[types.NamespacedName]map[string]*workv1alpha1.Work{}, marked: map[template.Ref]struct{}{},
 	}
@@ -106,6 +107,15 @@ func (p *projection) troubleChanged(ref template.Ref) {
 		p.entries[ref] = &entry{}
 	}
 	p.mark(ref)
+}
+
+// unservedChanged is told by whoever makes Works.
+func (p *projection) unservedChanged(binding types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ref, known := p.bindings[binding]; known {
+		p.mark(ref)
+	}
 }
 
 // bindingChanged is told by the cache of bindings; gone says that it was deleted.
@@ -218,7 +228,7 @@ func (p *projection) look(ref template.Ref) (view, bool) {
 	seen := view{ref: ref, binding: found.binding}
 	if found.binding != nil {
 		key := types.NamespacedName{Namespace: found.binding.GetNamespace(), Name: found.binding.GetName()}
-		seen.works = maps.Clone(p.works[key])
+		seen.works, seen.unserved = maps.Clone(p.works[key]), p.unserved.Of(key)
 	}
 	p.mu.RUnlock()
 	seen.template, _ = p.templates.Get(ref)

@@ -10,6 +10,7 @@ import (
 
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/template"
 )
 
@@ -49,7 +50,7 @@ func workFor(binding, cluster string) *workv1alpha1.Work {
 }
 
 func TestOneEventCostsOneRow(t *testing.T) {
-	p := newProjection(shelf{}, template.NewTroubles())
+	p := newProjection(shelf{}, template.NewTroubles(), propagation.NewUnserved())
 	for i := range 2000 {
 		p.bindingChanged(bound(fmt.Sprint("b", i), configMap(fmt.Sprint("c", i)), "m1", "m2"), false)
 	}
@@ -70,7 +71,7 @@ func TestOneEventCostsOneRow(t *testing.T) {
 }
 
 func TestWorkBeforeItsBinding(t *testing.T) {
-	p := newProjection(shelf{}, template.NewTroubles())
+	p := newProjection(shelf{}, template.NewTroubles(), propagation.NewUnserved())
 	p.workChanged(workFor("b", "m1"), false)
 	if changes, _ := p.refresh(); len(changes) != 0 {
 		t.Errorf("a Work alone is no workload: %+v", changes)
@@ -92,7 +93,7 @@ func TestWorkBeforeItsBinding(t *testing.T) {
 }
 
 func TestBindingOfAnotherObject(t *testing.T) {
-	p := newProjection(shelf{}, template.NewTroubles())
+	p := newProjection(shelf{}, template.NewTroubles(), propagation.NewUnserved())
 	p.bindingChanged(bound("b", configMap("old"), "m1"), false)
 	p.refresh()
 	p.bindingChanged(bound("b", configMap("new"), "m1"), false)
@@ -107,7 +108,7 @@ func TestUnmanaged(t *testing.T) {
 	ref := template.Ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "shop", Name: "web"}
 	own := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": map[string]any{"name": "web", "namespace": "shop"}}}
 	objects := shelf{ref: own}
-	p := newProjection(objects, template.NewTroubles())
+	p := newProjection(objects, template.NewTroubles(), propagation.NewUnserved())
 	p.templateChanged(ref, nil, own)
 	if changes, _ := p.refresh(); len(changes) != 1 || changes[0].row.State != StateUnmanaged {
 		t.Errorf("%+v", changes)

@@ -23,6 +23,8 @@ type view struct {
 	template *unstructured.Unstructured // nil: gone
 	binding  workv1alpha2.Binding       // nil: none
 	works    map[string]*workv1alpha1.Work
+	// unserved says which clusters cannot be sent what they are to have now, and why.
+	unserved map[string]string
 	// trouble keeps the template from being propagated as it is now, if it says anything.
 	trouble template.Trouble
 }
@@ -127,7 +129,7 @@ func (v view) hop(target propagation.Target) hop {
 		wanted, ready := h.wanted, h.ready
 		h.Replicas, h.Ready = &wanted, &ready
 	}
-	h.judge()
+	h.judge(v.unserved[target.Cluster])
 	if h.State != PlacedOK {
 		h.Message = h.fact.Text
 	}
@@ -151,8 +153,13 @@ func (h *hop) report() report {
 	return reported
 }
 
-// judge decides how the workload is in the cluster, and says why.
-func (h *hop) judge() {
+// judge decides how the workload is in the cluster, and says why. stuck is why it
+// cannot be sent there as it is to be now, if it cannot.
+func (h *hop) judge(stuck string) {
+	if h.work == nil && stuck != "" {
+		h.State, h.fact = PlacedFailed, fact.Say(fact.LevelError, fact.CodeWorkNotMade, "cluster", h.Name, "message", stuck)
+		return
+	}
 	if h.work == nil {
 		h.State, h.fact = PlacedPending, fact.Say(fact.LevelWarn, fact.CodeWorkMissing, "cluster", h.Name)
 		return
@@ -163,6 +170,8 @@ func (h *hop) judge() {
 	switch {
 	case h.work.DeletionTimestamp != nil:
 		h.State, h.fact = PlacedPending, fact.Say(fact.LevelWarn, fact.CodeWorkGoing, "cluster", h.Name)
+	case stuck != "":
+		h.State, h.fact = PlacedFailed, fact.Say(fact.LevelError, fact.CodeWorkStuck, "cluster", h.Name, "message", stuck)
 	case h.work.Spec.SuspendDispatching != nil && *h.work.Spec.SuspendDispatching:
 		h.State, h.fact = PlacedSuspended, fact.Say(fact.LevelWarn, fact.CodeWorkSuspended, "cluster", h.Name)
 	case applied != nil && applied.Status == metav1.ConditionFalse:

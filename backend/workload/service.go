@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ import (
 	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/template"
 	"muster.dev/muster/backend/workload/author"
 	"muster.dev/muster/backend/workload/draft"
@@ -66,6 +68,13 @@ type Troubles interface {
 	Follow(changed func(template.Ref))
 }
 
+// Unserved are the clusters of bindings that cannot be sent what they are to have
+// now, and why; *propagation.Unserved is one.
+type Unserved interface {
+	Of(binding types.NamespacedName) map[string]string
+	Follow(changed func(binding types.NamespacedName))
+}
+
 // Publisher brings changes to browsers; *live.Hub is one.
 type Publisher interface {
 	Publish(topic string, event live.Event)
@@ -79,8 +88,9 @@ type ServiceOptions struct {
 	// Cache is shared by all readers; whoever may view may see all of it.
 	Cache     Cache
 	Templates Templates
-	// Troubles tells what is stuck on the hub; nil: nobody tells.
+	// Troubles and Unserved tell what is stuck on the hub; nil: nobody tells.
 	Troubles  Troubles
+	Unserved  Unserved
 	Scheduler preview.Scheduler
 	// Interpreter knows the replicas of kinds.
 	Interpreter *interpret.Interpreter
@@ -126,8 +136,11 @@ func NewService(options ServiceOptions) *Service {
 	if options.Troubles == nil {
 		options.Troubles = template.NewTroubles()
 	}
+	if options.Unserved == nil {
+		options.Unserved = propagation.NewUnserved()
+	}
 	s := &Service{
-		ServiceOptions: options, projection: newProjection(options.Templates, options.Troubles), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
+		ServiceOptions: options, projection: newProjection(options.Templates, options.Troubles, options.Unserved), pages: newPages(options.Now), saved: draft.Saved{Cache: options.Cache},
 		pods:   pods.NewReader(pods.Options{Members: options.Members, Now: options.Now}),
 		author: author.New(author.Options{Clients: options.Clients, Audit: options.Audit}),
 	}
@@ -137,6 +150,7 @@ func NewService(options ServiceOptions) *Service {
 	})
 	options.Templates.Subscribe(s.projection.templateChanged) // before they are there, so that none is missed
 	options.Troubles.Follow(s.projection.troubleChanged)
+	options.Unserved.Follow(s.projection.unservedChanged)
 	return s
 }
 

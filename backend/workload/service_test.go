@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -29,6 +30,8 @@ import (
 )
 
 var nginxRef = template.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "nginx"}
+
+var nginxBinding = types.NamespacedName{Namespace: "default", Name: "nginx-deployment"}
 
 func TestDetailOfTheRecording(t *testing.T) {
 	f := newFixture(t, recorded)
@@ -196,6 +199,15 @@ var chain = map[string]struct {
 	"not made": {func(w *workloadtest.World) {
 		w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
 	}, workload.StatePending, fact.CodeWorkMissing, []string{"warn work.missing: member1: the Work has not been made yet."}, "work/member1"},
+	"cannot be made": {func(w *workloadtest.World) {
+		w.Delete(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-member1", Name: "nginx-687f7fb96f"}})
+		w.Unserved().Set(nginxBinding, map[string]string{"member1": "override by OverridePolicy default/p, spec.overrideRules[0].overriders.plaintext[0]: cannot remove /spec/x: it is not there"})
+	}, workload.StateFailed, fact.CodeWorkNotMade, []string{"error work.not-made: member1: the Work cannot be made: override by OverridePolicy default/p, spec.overrideRules[0].overriders.plaintext[0]: cannot remove /spec/x: it is not there"}, "work/member1"},
+	"change cannot be sent": {func(w *workloadtest.World) {
+		w.Unserved().Set(nginxBinding, map[string]string{"member2": "set replicas of Deployment default/nginx: customization broken: correct the script"})
+	}, workload.StateFailed, fact.CodeWorkStuck, []string{
+		"error work.stuck: member2: the latest change cannot be sent: set replicas of Deployment default/nginx: customization broken: correct the script",
+	}, "work/member2"},
 	"not applied since the change": {func(w *workloadtest.World) {
 		editWork(w, "member1", func(work *workv1alpha1.Work) {
 			work.Generation = 7
@@ -326,6 +338,24 @@ func TestLiveTrouble(t *testing.T) {
 	}
 	f.Troubles().Forget(settings)
 	eventually(t, "the row goes", func() bool { return last().Op == live.OpDelete && last().Key == fact.ID(settings) })
+}
+
+// TestLiveUnserved checks that readers hear of a cluster that cannot be sent a
+// change, which changes no object.
+func TestLiveUnserved(t *testing.T) {
+	f := newFixture(t, recorded)
+	last := func() workload.State {
+		events := f.published.of(workload.Topic)
+		if len(events) == 0 {
+			return ""
+		}
+		row, _ := events[len(events)-1].Row.(*workload.Row)
+		return row.State
+	}
+	f.Unserved().Set(nginxBinding, map[string]string{"member2": "no"})
+	eventually(t, "the row fails", func() bool { return last() == workload.StateFailed })
+	f.Unserved().Set(nginxBinding, nil)
+	eventually(t, "the row is well again", func() bool { return last() == workload.StateOK })
 }
 
 // TestLiveEffect checks that readers of a policy's effect hear of what shows in no

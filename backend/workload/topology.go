@@ -131,6 +131,10 @@ func (v view) cluster(g *graph, after string, h *hop, around surroundings) {
 	switch {
 	case h.work == nil:
 		work.State, work.Reason, object.State = NodeMissing, h.fact.Text, NodeMissing
+	case h.fact.Code == fact.CodeWorkStuck: // what was sent before is there
+		if work.State, work.Reason = NodeFailed, h.fact.Text; !h.Applied {
+			object.State = NodePending
+		}
 	case h.State == PlacedFailed:
 		work.State, work.Reason, object.State = NodeFailed, h.fact.Text, NodeMissing
 		if h.fact.Code == fact.CodeWorkConflict {

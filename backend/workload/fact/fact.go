@@ -45,6 +45,8 @@ const (
 	CodeFiltered        Code = "schedule.filtered" // filter count reason
 	CodeEvicting        Code = "schedule.evicting" // cluster reason
 	CodeWorkMissing     Code = "work.missing"      // cluster
+	CodeWorkNotMade     Code = "work.not-made"     // cluster message
+	CodeWorkStuck       Code = "work.stuck"        // cluster message
 	CodeWorkPending     Code = "work.pending"      // cluster
 	CodeWorkSuspended   Code = "work.suspended"    // cluster
 	CodeWorkFailed      Code = "work.failed"       // cluster message
@@ -111,6 +113,8 @@ var sentences = map[Code]string{
 	CodeFiltered:        "{filter} leaves out clusters ({count}): {reason}.",
 	CodeEvicting:        "It is moving away from {cluster} ({reason}).",
 	CodeWorkMissing:     "{cluster}: the Work has not been made yet.",
+	CodeWorkNotMade:     "{cluster}: the Work cannot be made: {message}",
+	CodeWorkStuck:       "{cluster}: the latest change cannot be sent: {message}",
 	CodeWorkPending:     "{cluster}: the object has not been applied yet.",
 	CodeWorkSuspended:   "{cluster}: sending is suspended.",
 	CodeWorkFailed:      "{cluster}: {message}",

@@ -33,6 +33,7 @@ import (
 	"muster.dev/muster/backend/access"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/kube"
+	"muster.dev/muster/backend/propagation"
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
 )
@@ -53,6 +54,7 @@ type World struct {
 	events    []corev1.Event
 	unlisted  []string // resources that viewers may not list
 	troubles  *template.Troubles
+	unserved  *propagation.Unserved
 }
 
 // New returns an empty world.
@@ -60,7 +62,7 @@ func New(t testing.TB) *World {
 	return &World{
 		t: t, objects: map[string]client.Object{}, templates: map[template.Ref]*unstructured.Unstructured{},
 		handlers: map[string][]toolscache.ResourceEventHandler{}, snapshot: scheduling.NewSnapshot(nil),
-		troubles: template.NewTroubles(),
+		troubles: template.NewTroubles(), unserved: propagation.NewUnserved(),
 	}
 }
 
@@ -236,6 +238,9 @@ func (w *World) Event(event corev1.Event) {
 
 // Troubles are the templates that cannot be propagated.
 func (w *World) Troubles() *template.Troubles { return w.troubles }
+
+// Unserved are the clusters that cannot be sent what they are to have.
+func (w *World) Unserved() *propagation.Unserved { return w.unserved }
 
 // Unlisted says which resources viewers may not list.
 func (w *World) Unlisted(resources ...string) {

@@ -56,6 +56,9 @@ it.each([
   ['The hub cannot propagate it as it is now (ApplyPolicyFailed): write claim: configmaps "a" is forbidden: ValidatingAdmissionPolicy \'x\' denied request: no', 'stuck-denied'],
   ['The hub cannot propagate it as it is now (ApplyPolicyFailed): PropagationPolicy a/b waits for OverridePolicy a/c: create it', 'stuck-needs'],
   ['The hub cannot propagate it as it is now (ApplyPolicyFailed): create binding a: etcdserver: no space', 'stuck-other'],
+  ['edge-7: the Work cannot be made: override by OverridePolicy a/p, spec.overrideRules[0].overriders.plaintext[0]: cannot remove /x: it is not there: use add', 'stuck-override'],
+  ['edge-7: the latest change cannot be sent: set replicas of Deployment a/b: customization w, ReviseReplica of v1 A b/c: line 1: correct the script', 'stuck-script'],
+  ['edge-7: the Work cannot be made: create work a/b: etcdserver: request is too large', 'large'],
 ])('says what to do about %s', (text, key) => {
   expect(remedyOf(en, { text })).toBe(en.remedies[key]);
   expect(remedyOf(zh, { text })).toBe(zh.remedies[key]);

@@ -48,10 +48,12 @@ const refusals: [string, RegExp][] = [
   ['away', /deadline exceeded|connection refused|timed out|timeout|i\/o|no route|EOF|not reach/],
 ];
 
-/** What keeps an object on the hub, the most exact first: what refuses a mark names itself webhook, too. */
+/** What keeps an object, or a change of it, on the hub; the most exact first: what refuses a mark names itself webhook, too. */
 const holds: [string, RegExp][] = [
   ['stuck-denied', /denied (the )?request|admission webhook| is forbidden: /],
+  ['large', /request is too large|Request entity too large|Too long: may not be more than/i],
   ['stuck-needs', / waits for | has no PriorityClass /],
+  ['stuck-override', /: override by /],
   ['stuck-script', /script|lua|customization/i],
   ['stuck-hook', /webhook/i],
 ];
@@ -70,7 +72,7 @@ function remedyKey(code: string | undefined, text: string): string | undefined {
   switch (code) {
     case 'work.conflict': return 'conflict';
     case 'work.failed': return find(refusals, text, 'other');
-    case 'template.stuck': return find(holds, text, 'stuck-other');
+    case 'template.stuck': case 'work.not-made': case 'work.stuck': return find(holds, text, 'stuck-other');
     case 'health.degraded': return interpreters.every(([, match]) => match.test(text)) ? 'interpreter' : find(interpreters, text, 'interpreter');
     case 'schedule.failed': case 'schedule.stale': return 'schedule';
     case 'member.not-ready': return 'member';
