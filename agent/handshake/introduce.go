@@ -32,7 +32,7 @@ func (a *Agent) introduce(ctx context.Context, b *Bootstrap) (*Identity, error) 
 	announced := make(chan struct{})
 	go func() { defer close(announced); a.announce(ctx, hub.Resource(managedClusters)) }()
 	ask := &request{cluster: a.cluster, agent: a.agent, seconds: a.o.CertificateSeconds, config: config, log: a.log,
-		trouble: func(err error) { a.health.note(err.Error()) }}
+		explain: a.explain, trouble: func(err error) { a.health.note(err.Error()) }}
 	asking := ctx
 	if len(a.o.Bootstraps) > 1 {
 		var cancel context.CancelFunc
@@ -73,6 +73,15 @@ func (a *Agent) introduce(ctx context.Context, b *Bootstrap) (*Identity, error) 
 	return identity, nil
 }
 
+// explain says what to do when the hub does not know who introduces the cluster,
+// which no further try changes.
+func (a *Agent) explain(err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the hub does not take the credential any more, or never did: tokens expire; put a new one, as of clusteradm get token, into %s", err, a.o.Bootstraps[a.turn])
+}
+
 // limit bounds what is asked of the hub as the options say.
 func (a *Agent) limit(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
@@ -95,6 +104,7 @@ func (a *Agent) announce(ctx context.Context, clusters dynamic.ResourceInterface
 			return
 		}
 		if ctx.Err() == nil {
+			err = a.explain(err)
 			a.log.Warn("the cluster is not announced", "cluster", a.cluster, "error", err, "retry", pause)
 			a.health.note(err.Error())
 		}

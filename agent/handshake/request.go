@@ -50,6 +50,8 @@ type request struct {
 	form   *certificateForm
 	config *rest.Config
 	log    *slog.Logger
+	// explain adds what to do about an error; may be nil.
+	explain func(error) error
 	// trouble is told what the hub says no to; may be nil.
 	trouble func(error)
 }
@@ -186,6 +188,9 @@ func (a *asking) run(ctx context.Context) ([]byte, error) {
 }
 
 func (a *asking) fail(err error) {
+	if a.explain != nil {
+		err = a.explain(err)
+	}
 	a.log.Warn("no certificate asked for", "cluster", a.cluster, "error", err)
 	if a.trouble != nil {
 		a.trouble(err)

@@ -1,0 +1,107 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	ocmoperatorv1 "muster.dev/muster/backend/apis/ocm/operator/v1"
+	"muster.dev/muster/backend/controlplane/controlplanetest"
+)
+
+// agentSpace is where a Klusterlet's agents and their secrets are.
+const agentSpace = "open-cluster-management-agent"
+
+// bootstrapSecret makes the secret with which a member's agents introduce it, or
+// replaces what it holds.
+func bootstrapSecret(t *testing.T, m *controlplanetest.Member, kubeconfig string) {
+	t.Helper()
+	text := kubectl(t, m.Kubeconfig, "create", "secret", "generic", "bootstrap-hub-kubeconfig", "--namespace", agentSpace,
+		"--from-file=kubeconfig="+kubeconfig, "--dry-run=client", "-o", "yaml")
+	if r := runWith(t, text, "kube", "kubectl", "--kubeconfig", m.Kubeconfig, "apply", "-f", "-"); r.code != 0 {
+		t.Fatalf("apply the bootstrap secret: %s%s", r.stdout, r.stderr)
+	}
+}
+
+// awaitConnection waits until a Klusterlet's condition HubConnectionDegraded is as
+// told, and returns its message.
+func awaitConnection(t *testing.T, m *controlplanetest.Member, status, reason string) (message string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(loadConfig(t, m.Kubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last any
+	defer func() {
+		if t.Failed() {
+			t.Logf("conditions: %v", last)
+		}
+	}()
+	eventually(t, "HubConnectionDegraded="+status+" "+reason, func(ctx context.Context) bool {
+		object, err := client.Resource(ocmoperatorv1.GroupVersion.WithResource("klusterlets")).Get(ctx, "klusterlet", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, c := range conditions {
+			if last = conditions; dig(c, "type") == ocmoperatorv1.ConditionHubConnectionDegraded {
+				message = fmt.Sprint(dig(c, "message"))
+				return dig(c, "status") == status && dig(c, "reason") == reason
+			}
+		}
+		return false
+	})
+	return message
+}
+
+// TestOCMBootstrapExpired: a Klusterlet whose token has expired before its agent
+// came says so in its condition, and the agent says in its log what to do. With a
+// new token in the secret the cluster joins, with nothing started anew.
+func TestOCMBootstrapExpired(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 1})
+	kubectl(t, m.Kubeconfig, "apply", "-f", "../deploy/crds/ocm-operator")
+	kubectl(t, m.Kubeconfig, "wait", "--for=condition=Established", "--timeout=60s", "crd/klusterlets.operator.open-cluster-management.io")
+	kubectl(t, m.Kubeconfig, "create", "namespace", agentSpace)
+	expired := introducingToken(t, h, time.Now().Add(-time.Minute))
+	eventually(t, "the hub answers the token 401", func(ctx context.Context) bool {
+		return apierrors.IsUnauthorized(send(ctx, bootstrapConfig(t, h, expired), "GET", managedPath+"/east", ""))
+	})
+	bootstrapSecret(t, m, ocmBootstrap(t, h, expired))
+	kubectl(t, m.Kubeconfig, "apply", "-f", filepath.Join("..", "deploy", "operator", "samples", "klusterlet.yaml"))
+	startProcess(t, "muster", "operator", "operator", "--for", "spoke", "--leader-elect=false", "--kubeconfig", m.Kubeconfig)
+
+	message := awaitConnection(t, m, "True", "BootstrapSecretUnauthorized,HubKubeConfigSecretMissing")
+	if want := agentSpace + "/bootstrap-hub-kubeconfig to apiserver " + h.admin(t).Host; !strings.Contains(message, want) {
+		t.Errorf("the condition says %q, want which secret is not good for which hub", message)
+	}
+	// The member has no kubelet: this is the pod.
+	agent := startProgram(t, "klusterlet", "--cluster-name", "cluster1", "--member-kubeconfig", m.Kubeconfig, "--namespace", agentSpace)
+	awaitLog(t, agent, "tokens expire")
+	awaitLog(t, agent, "into the bootstrap kubeconfig in secret "+agentSpace+"/bootstrap-hub-kubeconfig")
+	if h.managedCluster(t, "cluster1") != nil || len(h.requestsOf(t.Context(), t, "cluster1")) > 0 {
+		t.Error("something came of an expired token")
+	}
+
+	bootstrapSecret(t, m, ocmBootstrap(t, h, ocmToken(t, h)))
+	awaitConnection(t, m, "True", "BootstrapSecretFunctional,HubKubeConfigSecretMissing")
+	h.letIn(t, "cluster1")
+	awaitConnection(t, m, "False", "HubConnectionFunctional")
+	printed, err := os.ReadFile(agent.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, secret, _ := strings.Cut(expired, "."); strings.Contains(string(printed), secret) {
+		t.Error("the token is in the agent's log")
+	}
+}
