@@ -120,7 +120,7 @@ func (a *Applier) Apply(ctx context.Context, work *workv1alpha1.Work) (workv1alp
 			failed = append(failed, err)
 			continue
 		}
-		observed, drifted, err := a.applyManifest(ctx, work, desired, suspended)
+		observed, drifted, err := a.applyManifest(ctx, work, i, desired, suspended)
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -170,17 +170,18 @@ func brief(err error) string {
 	return text
 }
 
-// applyManifest applies one object, or only reads it. It returns the object as
+// applyManifest applies one object, that of a Work's manifest i, or only reads it. It returns the object as
 // the member has it, nil if it has none or it is unknown, and whether it had to be
 // set back to what was applied before.
-func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, desired *unstructured.Unstructured, readOnly bool) (*unstructured.Unstructured, bool, error) {
+func (a *Applier) applyManifest(ctx context.Context, work *workv1alpha1.Work, i int, desired *unstructured.Unstructured, readOnly bool) (*unstructured.Unstructured, bool, error) {
 	mapping, err := a.mapper.mapping(desired.GroupVersionKind())
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", title(desired), err)
 	}
 	key := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
 	a.use(mapping.Resource, desired.GroupVersionKind(), key)
-	target := target{Applier: a, resource: mapping.Resource, api: a.client.Resource(mapping.Resource), desired: desired, work: key}
+	target := target{Applier: a, resource: mapping.Resource, api: a.client.Resource(mapping.Resource), desired: desired,
+		manifest: work.Spec.Workload.Manifests[i].Raw, work: key}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		if desired.GetNamespace() == "" {
 			desired.SetNamespace(metav1.NamespaceDefault)
@@ -210,6 +211,7 @@ type target struct {
 	resource schema.GroupVersionResource
 	api      dynamic.ResourceInterface
 	desired  *unstructured.Unstructured
+	manifest []byte // that desired is made of
 	work     types.NamespacedName
 	drifted  bool // it was as it should be before, and had to be written again
 }
@@ -229,16 +231,17 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 		if observed, err = t.read(ctx, try > 0); err != nil {
 			return nil, err
 		}
-		t.mu.Lock()
-		last := t.memos[key].memo
-		t.mu.Unlock()
+		last, now := t.recall(key), memo{}
+		if observed != nil {
+			now = remember(t.manifest, observed, last)
+		}
 		var what action
-		if what, merged, err = decide(t.desired, observed, last, retain); err != nil {
+		if what, merged, err = decide(t.desired, observed, now.same(last), retain); err != nil {
 			return observed, err
 		}
 		switch what {
 		case nothing:
-			t.remember(key, observed)
+			t.keep(key, now)
 			return observed, nil
 		case conflict:
 			return nil, errConflict
@@ -250,8 +253,9 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 			written, err = t.api.Update(ctx, merged, metav1.UpdateOptions{})
 		}
 		if err == nil {
-			t.drifted = last.desired == hash(t.desired)
-			t.remember(key, written)
+			now = remember(t.manifest, written, last)
+			t.drifted = last.desired == now.desired
+			t.keep(key, now)
 			return written, nil
 		}
 		if !startOver(what, err) {
@@ -284,9 +288,18 @@ func (t *target) read(ctx context.Context, fresh bool) (*unstructured.Unstructur
 	return o, nil
 }
 
-func (t *target) remember(key objectKey, observed *unstructured.Unstructured) {
-	m := workMemo{memo: remember(t.desired, observed), work: t.work}
+// recall returns what is remembered of an object for the Work.
+func (t *target) recall(key objectKey) memo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.memos[key] = m
+	if m := t.memos[key]; m.work == t.work {
+		return m.memo
+	}
+	return memo{}
+}
+
+func (t *target) keep(key objectKey, m memo) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.memos[key] = workMemo{memo: m, work: t.work}
 }

@@ -24,8 +24,9 @@ const (
 )
 
 // decide compares what a Work wants with what the member has (nil if nothing).
+// unchanged says that both are those of which we know that nothing is to be done.
 // For update it also returns the object to send, which retain makes of the two.
-func decide(desired, observed *unstructured.Unstructured, last memo, retain retainer) (action, *unstructured.Unstructured, error) {
+func decide(desired, observed *unstructured.Unstructured, unchanged bool, retain retainer) (action, *unstructured.Unstructured, error) {
 	if observed == nil {
 		return create, nil, nil
 	}
@@ -36,7 +37,7 @@ func decide(desired, observed *unstructured.Unstructured, last memo, retain reta
 	if observed.GetDeletionTimestamp() != nil {
 		return wait, nil, nil
 	}
-	if managed(observed) && last == remember(desired, observed) {
+	if managed(observed) && unchanged {
 		return nothing, nil, nil
 	}
 	merged, err := retain(desired, observed)
@@ -62,16 +63,31 @@ func equal(a, b *unstructured.Unstructured) bool {
 // memo remembers a pair of which we know that it needs no update: what was
 // wanted, and what the server made of it. Servers fill in defaults, so that the
 // two seldom look equal.
-type memo struct{ desired, observed [sha256.Size]byte }
+type memo struct {
+	desired, observed [sha256.Size]byte
+	version           string // of the object observed
+}
 
-func remember(desired, observed *unstructured.Unstructured) memo {
-	pruned := observed.DeepCopy()
-	manifest.Prune(pruned)
-	return memo{desired: hash(desired), observed: hash(pruned)}
+// remember makes a memo of a manifest and an object of the member. What is known
+// of the same version of the object is not computed again.
+func remember(manifest []byte, observed *unstructured.Unstructured, last memo) memo {
+	now := memo{desired: sha256.Sum256(manifest), observed: last.observed, version: observed.GetResourceVersion()}
+	if now.version == "" || now.version != last.version {
+		now.observed = hash(observed)
+	}
+	return now
+}
+
+// same says whether two memos are of the same pair: an object whose version
+// changed and nothing else that we care for is the same.
+func (m memo) same(other memo) bool {
+	return m.desired == other.desired && m.observed == other.observed
 }
 
 func hash(o *unstructured.Unstructured) [sha256.Size]byte {
-	data, err := json.Marshal(o.Object) // keys are sorted
+	pruned := o.DeepCopy()
+	manifest.Prune(pruned)
+	data, err := json.Marshal(pruned.Object) // keys are sorted
 	if err != nil {
 		return [sha256.Size]byte{}
 	}

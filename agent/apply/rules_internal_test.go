@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	goruntime "runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,20 +64,43 @@ func TestDecide(t *testing.T) {
 		if c.observed != "" {
 			observed = object(t, c.observed)
 		}
-		if got, _, _ := decide(object(t, c.desired), observed, memo{}, retain); got != c.want {
+		if got, _, _ := decide(object(t, c.desired), observed, false, retain); got != c.want {
 			t.Errorf("%s: got action %d, want %d", name, got, c.want)
 		}
 	}
 	desired, defaulted := object(t, base), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {karmada.io/managed: "true"}}, data: {k: v}, immutable: false}`)
-	if got, _, _ := decide(desired, defaulted, memo{}, retain); got != update {
+	if got, _, _ := decide(desired, defaulted, false, retain); got != update {
 		t.Errorf("defaulted, nothing remembered: got %d", got)
 	}
-	if got, _, _ := decide(desired, defaulted, remember(desired, defaulted), retain); got != nothing {
+	if got, _, _ := decide(desired, defaulted, true, retain); got != nothing {
 		t.Errorf("defaulted, remembered: got %d", got)
 	}
 	unmarked := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}, immutable: false}`)
-	if got, _, _ := decide(desired, unmarked, remember(desired, unmarked), retain); got != conflict {
+	if got, _, _ := decide(desired, unmarked, true, retain); got != conflict {
 		t.Errorf("no longer ours, remembered: got %d", got)
+	}
+}
+
+func TestMemo(t *testing.T) {
+	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, resourceVersion: "3"}, data: {k: v}}`
+	last := remember([]byte("manifest"), object(t, text), memo{})
+	for name, c := range map[string]struct {
+		manifest, observed string
+		want               bool
+	}{
+		"the same":                  {"manifest", text, true},
+		"another manifest":          {"other", text, false},
+		"another version":           {"manifest", strings.Replace(text, `"3"`, `"4"`, 1), true},
+		"another content":           {"manifest", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, resourceVersion: "4"}, data: {k: w}}`, false},
+		"no version, the same":      {"manifest", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u}, data: {k: v}}`, true},
+		"no version, other content": {"manifest", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u}, data: {k: w}}`, false},
+	} {
+		if got := remember([]byte(c.manifest), object(t, c.observed), last).same(last); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if remember([]byte("manifest"), object(t, text), memo{}).same(memo{}) {
+		t.Error("something is the same as nothing")
 	}
 }
 
