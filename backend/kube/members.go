@@ -1,12 +1,11 @@
 package kube
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -47,11 +47,11 @@ type Members struct {
 
 // member is what is kept of one cluster.
 type member struct {
-	fingerprint string
-	url         *url.URL
-	transport   *http.Transport
-	config      *rest.Config // nil without a secretRef
-	secrets     map[types.NamespacedName]bool
+	made      origin
+	url       *url.URL
+	transport *http.Transport
+	config    *rest.Config // nil without a secretRef
+	secrets   map[types.NamespacedName]bool
 }
 
 // Endpoint is a member as the cluster proxy needs it: where it is, how to
@@ -143,11 +143,11 @@ func (m *Members) member(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 		}
 		ca = own.caBundle()
 	}
-	fingerprint := fingerprint(cluster, ca)
+	from := originOf(cluster, ca)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.members[cluster.Name]; known != nil {
-		if known.fingerprint == fingerprint {
+		if known.made.same(from) {
 			return known, nil
 		}
 		known.transport.CloseIdleConnections()
@@ -157,7 +157,7 @@ func (m *Members) member(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 		delete(m.members, cluster.Name)
 		return nil, err
 	}
-	made.fingerprint = fingerprint
+	made.made = from
 	m.members[cluster.Name] = made
 	return made, nil
 }
@@ -190,17 +190,26 @@ func newMember(cluster *clusterv1alpha1.Cluster, own *credential, ca []byte) (*m
 	return made, nil
 }
 
-// fingerprint changes with everything a transport is made from.
-func fingerprint(cluster *clusterv1alpha1.Cluster, ca []byte) string {
-	data, err := json.Marshal([]any{
-		cluster.UID, cluster.Spec.APIEndpoint, cluster.Spec.SecretRef, cluster.Spec.InsecureSkipTLSVerification,
-		cluster.Spec.ProxyURL, cluster.Spec.ProxyHeader, ca,
-	})
-	if err != nil {
-		panic(err) // strings and maps of strings always encode
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+// origin is everything that a transport is made from.
+type origin struct {
+	uid         types.UID
+	endpoint    string
+	secret      *clusterv1alpha1.LocalSecretReference
+	insecure    bool
+	proxy       string
+	proxyHeader map[string]string
+	ca          []byte
+}
+
+// originOf is that of a cluster, which may not be changed afterwards.
+func originOf(cluster *clusterv1alpha1.Cluster, ca []byte) origin {
+	spec := &cluster.Spec
+	return origin{cluster.UID, spec.APIEndpoint, spec.SecretRef, spec.InsecureSkipTLSVerification, spec.ProxyURL, spec.ProxyHeader, ca}
+}
+
+func (o *origin) same(other origin) bool {
+	return o.uid == other.uid && o.endpoint == other.endpoint && ptr.Equal(o.secret, other.secret) && o.insecure == other.insecure && o.proxy == other.proxy &&
+		maps.Equal(o.proxyHeader, other.proxyHeader) && bytes.Equal(o.ca, other.ca)
 }
 
 // bearer adds the hub's token to requests that stay on the member. client-go
