@@ -17,8 +17,8 @@ import (
 // Direct is a short way to objects that this process stores: past the API's door,
 // with the same rules and the same errors.
 type Direct interface {
-	// Serves says whether objects of the Go type of o are stored here. Create and
-	// Patch are for these only.
+	// Serves says whether objects of the Go type of o are stored here. Create,
+	// Patch and Report are for these only.
 	Serves(o runtime.Object) bool
 	// Reads says whether ListWatch knows the Go type of o.
 	Reads(o runtime.Object) bool
@@ -27,6 +27,9 @@ type Direct interface {
 	// Patch changes an object, or its status if that is the subresource, by a JSON
 	// merge patch; o is the stored one afterwards.
 	Patch(ctx context.Context, o client.Object, patch client.Patch, subresource string) error
+	// Report stores the status of an object if the stored version is that one; o is
+	// the stored object afterwards.
+	Report(ctx context.Context, o client.Object, version string) error
 	// ListWatch feeds a cache of all objects of the Go type of o.
 	ListWatch(o runtime.Object) toolscache.ListerWatcher
 }
@@ -118,6 +121,9 @@ type directStatus struct {
 // Patch implements client.SubResourceWriter.
 func (c *directStatus) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 	if len(options) == 0 && patch.Type() == types.MergePatchType && c.direct.Serves(o) {
+		if whole, ok := patch.(statusPatch); ok && whole.version != "" {
+			return c.direct.Report(ctx, o, whole.version)
+		}
 		return c.direct.Patch(ctx, o, patch, statusSubresource)
 	}
 	return c.SubResourceClient.Patch(ctx, o, patch, options...)

@@ -38,10 +38,17 @@ func Patch[T client.Object](ctx context.Context, c client.Client, before, after 
 	return c.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// PatchStatus is Patch for the status.
+// PatchStatus is Patch for the status. That of before is the whole one of its version.
 func PatchStatus[T client.Object](ctx context.Context, c client.Client, before, after T) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	return c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return c.Status().Patch(ctx, after, statusPatch{client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), before.GetResourceVersion()})
+}
+
+// statusPatch is a patch of the whole status that an object has in a version. Who
+// stores it there can do without the difference.
+type statusPatch struct {
+	client.Patch
+	version string
 }

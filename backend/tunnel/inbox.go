@@ -24,6 +24,7 @@ import (
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
+	"muster.dev/muster/backend/kube"
 )
 
 // inbox holds what an agent has reported and the hub has yet to store: the
@@ -190,8 +191,9 @@ func (l *Link) storeAck(ctx context.Context, cluster string, ack *agentapi.Ack) 
 		if sameStatus(work.Status, next) {
 			return nil
 		}
-		work.Status = next
-		return l.options.Client.Status().Update(ctx, work)
+		after := *work
+		after.Status = next
+		return kube.PatchStatus(ctx, l.options.Client, work, &after)
 	})
 	if apierrors.IsNotFound(err) || errors.Is(err, errOtherWork) {
 		return nil

@@ -43,6 +43,8 @@ type directKind struct {
 	status   *genericregistry.Store
 	// merge returns a copy of old with a JSON merge patch applied.
 	merge func(old runtime.Object, patch []byte) (runtime.Object, error)
+	// report returns a copy of old as a version, with the status of another object.
+	report func(old, reported runtime.Object, version string) runtime.Object
 	// assign makes the one object equal to the other.
 	assign func(to, from runtime.Object)
 }
@@ -101,15 +103,28 @@ func (d *Direct) Patch(ctx context.Context, o client.Object, patch client.Patch,
 	if err != nil {
 		return fmt.Errorf("encode patch of %s %s: %w", k.kind.Kind, o.GetName(), err)
 	}
-	ctx, ended := writing(ctx, o.GetNamespace())
-	defer ended()
-	options := &metav1.UpdateOptions{}
 	store := k.main
 	if subresource == StatusSubresource {
 		store = k.status
 	}
+	return d.update(ctx, k, store, o, subresource, func(old runtime.Object) (runtime.Object, error) { return k.merge(old, data) })
+}
+
+// Report stores the status of o, of a kind that Serves allows, as a patch would that
+// tells all of it; o is the stored object afterwards. Its errors are those of the
+// API: a conflict when the stored version is another one.
+func (d *Direct) Report(ctx context.Context, o client.Object, version string) error {
+	k := d.kinds[reflect.TypeOf(o)]
+	return d.update(ctx, k, k.status, o, StatusSubresource, func(old runtime.Object) (runtime.Object, error) { return k.report(old, o, version), nil })
+}
+
+// update stores in the place of an object what changed makes of it.
+func (d *Direct) update(ctx context.Context, k *directKind, store *genericregistry.Store, o client.Object, subresource string, changed func(old runtime.Object) (runtime.Object, error)) error {
+	ctx, ended := writing(ctx, o.GetNamespace())
+	defer ended()
+	options := &metav1.UpdateOptions{}
 	change := rest.DefaultUpdatedObjectInfo(nil,
-		func(_ context.Context, _, old runtime.Object) (runtime.Object, error) { return k.merge(old, data) },
+		func(_ context.Context, _, old runtime.Object) (runtime.Object, error) { return changed(old) },
 		func(ctx context.Context, changed, old runtime.Object) (runtime.Object, error) {
 			return changed, d.admit(ctx, d.attributes(k, o, subresource, changed, old, admission.Update, options))
 		})
@@ -186,6 +201,13 @@ func newDirectKind[T, S, U any, PT object[T]](k kind[T, S, U], name, plural stri
 				return nil, apierrors.NewBadRequest(fmt.Sprintf("patch %s: %v", name, err))
 			}
 			return changed, nil
+		},
+		report: func(old, reported runtime.Object, version string) runtime.Object {
+			changed := old.DeepCopyObject().(PT)
+			meta, _, status := k.parts(changed)
+			_, _, wanted := k.parts(reported.(PT))
+			meta.ResourceVersion, *status = version, *wanted
+			return changed
 		},
 		assign: func(to, from runtime.Object) { *to.(PT) = *from.(PT) },
 	}

@@ -101,6 +101,25 @@ func TestDirectWrites(t *testing.T) {
 		t.Errorf("an old version: %v", err)
 	}
 
+	// So is a whole status.
+	told := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}
+	told.Status = *after.Status.DeepCopy()
+	told.Status.Conditions[0].Message = "as it should be"
+	if err := direct.Report(t.Context(), told.DeepCopy(), first); !apierrors.IsConflict(err) {
+		t.Errorf("a status of an old version: %v", err)
+	}
+	if err := direct.Report(t.Context(), told, after.ResourceVersion); err != nil {
+		t.Fatal(err)
+	}
+	if told.ResourceVersion == after.ResourceVersion || told.UID != work.UID || told.Generation != 1 || !cmp.Equal(told.Labels, after.Labels) || !cmp.Equal(told.Spec, work.Spec) ||
+		told.Status.Conditions[0].Message != "as it should be" {
+		t.Errorf("after a report: %+v", told)
+	}
+	if err := direct.Report(t.Context(), newWork("b"), "1"); !apierrors.IsNotFound(err) {
+		t.Errorf("nothing to report of: %v", err)
+	}
+	after = told
+
 	// What a patch does not tell of stays, and what it takes away goes.
 	held := after.DeepCopy()
 	after.Labels["mine"], after.Spec.SuspendDispatching = "x", new(bool)
