@@ -423,7 +423,7 @@ func (h *hub) fanOut(b *testing.B, members int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cpu := cpuSeconds(b, h.PID())
+	cpu, profiled := cpuSeconds(b, h.PID()), h.profile(b)
 	latency := &load.Latency{}
 	for i := range rounds {
 		begin := time.Now()
@@ -438,6 +438,7 @@ func (h *hub) fanOut(b *testing.B, members int) {
 	}
 	after := h.awaitQuiet(b)
 	written("writes")
+	profiled()
 	b.ReportMetric(float64(after-before-int64(rounds))/float64(rounds*members), "writes/delivery")
 	b.ReportMetric((cpuSeconds(b, h.PID())-cpu)/float64(rounds), "hub-cpu-s/round")
 	reportQuantiles(b, "all", latency.Take())
