@@ -20,8 +20,8 @@ import (
 	"muster.dev/muster/backend/kube"
 )
 
-// maxManifestBytes is how much the manifests of one work may take.
-const maxManifestBytes = 500 * 1024
+// MaxManifestBytes is how much the manifests of one work may take.
+const MaxManifestBytes = 500 * 1024
 
 // Admission judges ManifestWorks, whichever plane they are written to. Every
 // refusal is 400, with the text that clients of the field know where they know
@@ -101,8 +101,8 @@ func checkManifests(manifests []ocmworkv1.Manifest) string {
 		}
 		seen[key] = true
 	}
-	if size > maxManifestBytes {
-		return fmt.Sprintf("the manifests take %d bytes, and %d are the limit", size, maxManifestBytes)
+	if size > MaxManifestBytes {
+		return fmt.Sprintf("the manifests take %d bytes, and %d are the limit", size, MaxManifestBytes)
 	}
 	return ""
 }

@@ -72,6 +72,19 @@ func aboutWork(work *workv1alpha1.Work, mapper meta.RESTMapper) (*about, error) 
 	return a, nil
 }
 
+// tooLarge says of a ManifestWork that no hub takes how large it is, and what to do
+// about it; "" of all others.
+func tooLarge(carrier *ocmworkv1.ManifestWork) string {
+	size := 0
+	for i := range carrier.Spec.Workload.Manifests {
+		size += len(carrier.Spec.Workload.Manifests[i].Raw)
+	}
+	if size <= manifestwork.MaxManifestBytes {
+		return ""
+	}
+	return fmt.Sprintf("the object takes %d bytes, and %d are the limit of a ManifestWork: split it, or have the policy leave out clusters of Open Cluster Management", size, manifestwork.MaxManifestBytes)
+}
+
 // outgoing is the ManifestWork that carries a Work.
 func outgoing(cluster string, work *workv1alpha1.Work, a *about) (*ocmworkv1.ManifestWork, error) {
 	made := packed(cluster, work, a)

@@ -113,6 +113,9 @@ func (r *Reconciler) carry(ctx context.Context, cluster string, work *workv1alph
 	if err != nil {
 		return err
 	}
+	if why := tooLarge(wanted); why != "" {
+		return r.write(ctx, work, refusedStatus(work, why))
+	}
 	switch {
 	case carrier == nil:
 		err = r.hub.Create(ctx, wanted)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -176,12 +177,20 @@ func testRefusals(t *testing.T, hub *kubetest.Hub) {
 	foreign.Spec.Workload.Manifests = []ocmworkv1.Manifest{{}}
 	foreign.Spec.Workload.Manifests[0].Raw = []byte(web)
 	hub.Create(t, foreign)
-	for name, manifest := range map[string]string{"taken": web, "unknown": `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`} {
-		work := newWork(member, name, manifest)
+	large := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"},"data":{"a":"` + strings.Repeat("a", 500<<10) + `"}}`
+	for name, test := range map[string]struct{ manifest, why string }{
+		"taken":   {web, "was not made for this Work"},
+		"unknown": {`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, "Widget"},
+		"large":   {large, "bytes, and 512000 are the limit of a ManifestWork: split it"},
+	} {
+		work := newWork(member, name, test.manifest)
 		hub.Create(t, work)
 		hub.Await(t, "word of why "+name+" is not carried", func(ctx context.Context) bool {
 			return hub.Client.Get(ctx, client.ObjectKeyFromObject(work), work) == nil && meta.IsStatusConditionFalse(work.Status.Conditions, workv1alpha1.WorkApplied)
 		})
+		if said := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied).Message; !strings.Contains(said, test.why) {
+			t.Errorf("%s is refused with %q, which does not say %q", name, said, test.why)
+		}
 	}
 	if err := hub.Client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.Labels[relay.LabelRelayed] != "" {
 		t.Errorf("somebody else's work: %v, %+v", err, foreign.Labels)

@@ -56,7 +56,7 @@ export const en = {
     denied: 'A policy or webhook in the cluster refuses it. Change the object, for this cluster alone by an override policy, or have the rule there changed.',
     invalid: 'Correct the field that is named, in the object or, for this cluster alone, by an override policy.',
     quota: 'Raise the quota in the cluster, or let the object ask for less there.',
-    large: 'Split the object: a cluster stores about 1 MiB in one, with all labels and annotations.',
+    large: 'Split the object: a cluster stores about 1 MiB in one, with all labels and annotations; one of Open Cluster Management takes 500 KiB.',
     kind: 'Install the definition of this kind in the cluster; a policy can bring the CustomResourceDefinition there.',
     namespace: 'Create the namespace on the hub, which brings it to the clusters, or mend what keeps it from this one.',
     rights: 'Give the account of the hub in the cluster the rights that are named, or join the cluster again.',

@@ -45,6 +45,7 @@ it.each([
   ['edge-7: deployments.apps is forbidden: User "x" cannot create resource "deployments"', 'rights'],
   ['edge-7: Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1', 'invalid'],
   ['edge-7: etcdserver: request is too large', 'large'],
+  ['edge-7: the object takes 614400 bytes, and 512000 are the limit of a ManifestWork: split it', 'large'],
   ['edge-7: something odd', 'other'],
   ['edge-7: an object of this name exists there that the hub does not manage.', 'conflict'],
   ['edge-7 is not ready: it does not answer', 'member'],

@@ -38,7 +38,7 @@ export function aboutCluster(words: FactWords, text: string, cluster: string | u
 const refusals: [string, RegExp][] = [
   ['conflict', /conflict-resolution|exists there that the hub does not manage/],
   ['quota', /exceeded quota/],
-  ['large', /request is too large|Request entity too large|Too long: may not be more than|trying to send message larger/i],
+  ['large', /request is too large|Request entity too large|Too long: may not be more than|trying to send message larger|takes? \d+ bytes, and \d+ are the limit/i],
   ['webhook', /failed calling webhook/],
   ['rights', / cannot (create|get|update|patch|delete|list|watch) resource /],
   ['denied', /denied (the )?request|violates PodSecurity| is forbidden: /],

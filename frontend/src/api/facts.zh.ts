@@ -55,7 +55,7 @@ export const zh: FactWords = {
     denied: '集群中的策略或 webhook 拒绝了它。请修改对象，或用覆盖策略只为此集群修改，或请对方修改该规则。',
     invalid: '请更正所指的字段：在对象中，或用覆盖策略只为此集群更正。',
     quota: '请提高集群中的配额，或让对象在那里少用一些。',
-    large: '请拆分对象：集群中单个对象连同标签和注解约 1 MiB 为限。',
+    large: '请拆分对象：集群中单个对象连同标签和注解约 1 MiB 为限；Open Cluster Management 的集群为 500 KiB。',
     kind: '请在集群中安装该类型的定义；可用策略分发 CustomResourceDefinition。',
     namespace: '请在中心创建该命名空间，它会随之送到各集群；或处理此集群未收到它的原因。',
     rights: '请为中心在集群中的账号授予所指的权限，或重新接入该集群。',
