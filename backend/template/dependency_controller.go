@@ -69,6 +69,19 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 	return ctrl.Result{}, nil
 }
 
+// relearned has the parents looked at again whose templates are interpreted
+// differently now: they may need other objects.
+func (d *distributor) relearned(templates []Ref) {
+	requests := make([]ctrl.Request, 0, len(templates))
+	for _, ref := range templates {
+		if ref.Namespace != "" {
+			key := bindingOf(ref)
+			requests = append(requests, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: key.namespace, Name: key.name}})
+		}
+	}
+	d.requests.add(requests...)
+}
+
 // sending and clashing are the troubles that a binding may have, as troubles keeps
 // them: those of a parent, and those of one that parents disagree about.
 func sending(b *workv1alpha2.ResourceBinding) Ref {

@@ -2,6 +2,7 @@ package template
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -86,6 +87,30 @@ func (d *detector) claimedBy(id string) []Ref {
 	for ref := range d.claimed[id] {
 		refs = append(refs, ref)
 	}
+	return refs
+}
+
+// relearned has the templates looked at again that are interpreted differently now:
+// their bindings say how many replicas they ask for. It returns them.
+func (d *detector) relearned(affects func(schema.GroupVersionKind) bool) []Ref {
+	known := map[schema.GroupVersionKind]bool{}
+	var refs []Ref
+	d.mu.Lock()
+	for _, claimed := range d.claimed {
+		for ref := range claimed {
+			kind := ref.GroupVersionKind()
+			affected, asked := known[kind]
+			if !asked {
+				affected = affects(kind)
+				known[kind] = affected
+			}
+			if affected {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	d.mu.Unlock()
+	d.enqueue(change{}, refs...)
 	return refs
 }
 

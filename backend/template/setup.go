@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -40,6 +41,7 @@ type Interpreter interface {
 	Replicas(ctx context.Context, o *unstructured.Unstructured) (n int32, need *workv1alpha2.ReplicaRequirements, workload bool, err error)
 	Components(ctx context.Context, o *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error)
 	Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
+	OnChange(changed func(affects func(schema.GroupVersionKind) bool)) (stop func())
 }
 
 // Placer schedules a binding that is about to be created. *scheduling.Scheduler
@@ -112,6 +114,12 @@ func setupControllers(m ctrl.Manager, deps Deps, templates *Cache) error {
 	if deps.Gates.PropagateDeps {
 		templates.Subscribe(dependents.templateChanged)
 	}
+	deps.Interpreter.OnChange(func(affects func(schema.GroupVersionKind) bool) { // for good: it lives as long
+		relearned := d.relearned(affects)
+		if deps.Gates.PropagateDeps {
+			dependents.relearned(relearned)
+		}
+	})
 	ears := &listening{cache: m.GetCache(), told: map[client.Object]func(o client.Object, gone bool){
 		&policyv1alpha1.PropagationPolicy{}:        d.tellPolicy,
 		&policyv1alpha1.ClusterPropagationPolicy{}: d.tellPolicy,
