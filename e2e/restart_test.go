@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"net"
 	"strings"
 	"testing"
 
@@ -102,6 +103,52 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	}
 	if _, err := h.client.Discovery().ServerVersion(); err != nil {
 		t.Errorf("the first hub suffered: %v", err)
+	}
+}
+
+// A hub ends with a clear error, and at once, when a port is taken.
+func TestTakenPortIsRefused(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	free, err := controlplanetest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, args := range map[string][]string{
+		"--listen":           {"--listen", taken.Addr().String(), "--dashboard-listen", free},
+		"--dashboard-listen": {"--dashboard-listen", taken.Addr().String(), "--listen", free},
+	} {
+		r := run(t, "muster", append([]string{"serve", "--data-dir", t.TempDir() + "/hub"}, args...)...)
+		if r.code == 0 || !strings.Contains(r.stderr, flag) || !strings.Contains(r.stderr, taken.Addr().String()) || !strings.Contains(r.stderr, "in use") {
+			t.Errorf("a hub with %s taken: status %d\n%s", flag, r.code, r.stderr)
+		}
+	}
+}
+
+// A hub that is told to stop while it starts does so, however far it has come.
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	free := func() string {
+		address, err := controlplanetest.FreeAddress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	for _, phase := range []string{"database migrated", "control plane ready", "hub serving"} {
+		dir := t.TempDir() + "/hub"
+		hub := startProcess(t, "muster", "hub", "serve", "--data-dir", dir, "--listen", free(), "--dashboard-listen", free(), "--log-level", "debug")
+		eventually(t, phase, func(context.Context) bool { return strings.Contains(hub.Output(), phase) })
+		if err := hub.Stop(); err != nil {
+			t.Errorf("after %q: %v", phase, err)
+		}
+		if err := hub.Err(); err != nil {
+			t.Errorf("after %q the hub ended with %v", phase, err)
+		}
 	}
 }
 

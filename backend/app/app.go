@@ -47,11 +47,11 @@ type App struct {
 	dialect     *dialect     // of Open Cluster Management
 	confinement *confinement // of its agents, on the plane in this process
 
-	first         firstRun
-	dashboardPort string
-	serving       chan struct{}
-	working       chan struct{} // closed once all controllers are at work
-	grown         func()        // ends what letGrow allows
+	first     firstRun
+	dashboard net.Listener
+	serving   chan struct{}
+	working   chan struct{} // closed once all controllers are at work
+	grown     func()        // ends what letGrow allows
 }
 
 // New prepares a hub: it takes the data directory and the ports, and brings the
@@ -76,6 +76,9 @@ func New(config Config, logs io.Writer) (_ *App, err error) {
 			err = errors.Join(err, a.release())
 		}
 	}()
+	if a.dashboard, err = net.Listen("tcp", config.DashboardListen); err != nil {
+		return nil, fmt.Errorf("listen for the dashboard (--dashboard-listen): %w", err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), databaseStartLimit)
 	defer cancel()
 	if err := a.openDatabase(ctx); err != nil {
@@ -111,8 +114,14 @@ func (a *App) openDatabase(ctx context.Context) (err error) {
 }
 
 func (a *App) release() (err error) {
+	if a.dashboard != nil {
+		// The server has closed it, if there was one.
+		if err = a.dashboard.Close(); errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
+	}
 	if a.db != nil {
-		err = a.db.Close()
+		err = errors.Join(err, a.db.Close())
 	}
 	return errors.Join(err, a.lock.release())
 }
@@ -225,9 +234,6 @@ func (a *App) startAbove(ctx context.Context) error {
 		server, err := hub.server()
 		if err != nil {
 			return err
-		}
-		if _, port, err := net.SplitHostPort(server.Address().String()); err == nil {
-			a.dashboardPort = port
 		}
 		close(a.serving)
 		slog.Info("hub serving", "address", a.address())

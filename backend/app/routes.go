@@ -62,7 +62,7 @@ func (a *App) newDesk() (*desk, error) {
 	}
 	users := access.NewHandler(a.access, a.origins)
 	return &desk{about: about, users: users, records: audit.NewHandler(a.audit), changes: live.NewHandler(a.live, a.peer, a.origins), options: httpapi.Options{
-		Listen:       a.config.DashboardListen,
+		Listener:     a.dashboard,
 		Certificate:  certificate,
 		SPA:          dashboard,
 		Swagger:      apidocs.Swagger,

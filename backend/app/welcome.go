@@ -70,15 +70,13 @@ A cluster joins with unmodified clients:
 // dashboardURL is the address to open; a wildcard listener is reached under the
 // advertised host.
 func (a *App) dashboardURL() string {
-	host, port, err := net.SplitHostPort(a.config.DashboardListen)
-	if err != nil {
+	host, _, err := net.SplitHostPort(a.config.DashboardListen)
+	_, port, portErr := net.SplitHostPort(a.dashboard.Addr().String()) // also where any was asked for
+	if err != nil || portErr != nil {
 		return "https://" + a.config.DashboardListen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = a.outwardHost()
-	}
-	if a.dashboardPort != "" {
-		port = a.dashboardPort
 	}
 	return "https://" + net.JoinHostPort(host, port)
 }

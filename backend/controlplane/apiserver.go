@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -260,7 +261,11 @@ func priorities() map[schema.GroupVersion]controlplaneapiserver.APIServicePriori
 // default, which they would use up.
 const watchersLeave = 2 * time.Second
 
-// run serves until ctx ends.
+// startedLimit is how long a server that is to stop may go on starting.
+const startedLimit = 10 * time.Second
+
+// run serves until ctx ends. A server that is still starting then starts first: what
+// is stopped while it starts takes the whole process with it.
 func (s *apiServer) run(ctx context.Context, aggregator *aggregatorapiserver.APIAggregator) error {
 	aggregator.GenericAPIServer.ShutdownTimeout = watchersLeave
 	prepared, err := aggregator.PrepareRun()
@@ -268,7 +273,20 @@ func (s *apiServer) run(ctx context.Context, aggregator *aggregatorapiserver.API
 		return fmt.Errorf("prepare api server: %w", err)
 	}
 	s.openAPI.Definitions = nil // the documents are built; what they were built from is ten megabytes
-	if err := prepared.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		defer stop()
+		if s.ready() == nil {
+			return
+		}
+		limit, cancel := context.WithTimeout(running, startedLimit)
+		defer cancel()
+		if err := waitFor(limit, aggregator.GenericAPIServer.LoopbackClientConfig, "/readyz"); err != nil {
+			slog.Debug("the api server is stopped while it starts", "error", err)
+		}
+	})()
+	if err := prepared.Run(running); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run api server: %w", err)
 	}
 	return nil

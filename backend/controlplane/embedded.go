@@ -68,7 +68,7 @@ func NewEmbedded(options Options) (*Embedded, error) {
 	}
 	ln, err := net.Listen("tcp", options.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the hub API: %w", err)
+		return nil, fmt.Errorf("listen for the hub API (--listen): %w", err)
 	}
 	return &Embedded{options: options, pki: pki, ca: ca, ln: ln, serving: make(chan struct{})}, nil
 }
@@ -109,6 +109,13 @@ func (e *Embedded) Ready() error {
 // Start implements Plane. Storage outlives the API server, which outlives the
 // controllers.
 func (e *Embedded) Start(ctx context.Context) error {
+	if err := e.run(ctx); ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil // stopped while starting
+}
+
+func (e *Embedded) run(ctx context.Context) error {
 	defer e.ready.Store(false)
 	// While the API server is built one core rests; later none does.
 	kinds := sync.OnceValues(func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return readCRDs(e.options.CRDs) })
@@ -190,9 +197,6 @@ func (e *Embedded) populate(ctx context.Context, definitions func() ([]*apiexten
 		return nil
 	})
 	if err := group.Wait(); err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped while starting
-		}
 		return err
 	}
 	e.ready.Store(true)

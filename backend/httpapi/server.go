@@ -34,8 +34,8 @@ const (
 
 // Options say what a Server serves.
 type Options struct {
-	// Listen is the host:port to serve at.
-	Listen string
+	// Listener is where to serve.
+	Listener net.Listener
 	// Certificate returns the serving certificate for each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// SPA is the built dashboard.
@@ -66,17 +66,13 @@ type Server struct {
 	server   *http.Server
 }
 
-// New builds the routes and takes the port; Start serves.
+// New builds the routes; Start serves.
 func New(options Options) (*Server, error) {
 	engine, err := NewEngine(options)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", options.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the dashboard: %w", err)
-	}
-	return &Server{engine: engine, listener: listener, server: &http.Server{
+	return &Server{engine: engine, listener: options.Listener, server: &http.Server{
 		Handler:           engine,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -134,9 +130,6 @@ func NewEngine(options Options) (*gin.Engine, error) {
 	}
 	return engine, nil
 }
-
-// Address is where the server listens.
-func (s *Server) Address() net.Addr { return s.listener.Addr() }
 
 // Start serves until ctx ends, then lets running requests finish for 5 s.
 func (s *Server) Start(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -201,8 +202,12 @@ func TestServe(t *testing.T) {
 	certificate := pair.TLS.Certificates[0]
 	client := pair.Client()
 	pair.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	server, err := httpapi.New(httpapi.Options{
-		Listen: "127.0.0.1:0", SPA: fstest.MapFS{"index.html": {Data: []byte("page")}},
+		Listener: listener, SPA: fstest.MapFS{"index.html": {Data: []byte("page")}},
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 	})
 	if err != nil {
@@ -211,7 +216,7 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Start(ctx) }()
-	base := "https://" + server.Address().String()
+	base := "https://" + listener.Addr().String()
 	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
 	response, err := client.Get(base + "/healthz")
 	if err != nil {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -62,11 +63,14 @@ func newManager(hub *rest.Config, logger *slog.Logger, options manager.Options) 
 		}},
 	}
 	options.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}}
+	stopping, leave := context.WithCancel(context.Background())
+	options.NewCache = leavable(options.NewCache, stopping)
 	m, err := manager.New(hub, options)
 	if err != nil {
+		leave()
 		return nil, fmt.Errorf("build controller manager: %w", err)
 	}
-	return &unhurried{Manager: m, later: &later{}}, nil
+	return &unhurried{Manager: &leaving{Manager: m, leave: leave}, later: &later{}}, nil
 }
 
 // Metrics gathers what the controllers, their queues and their clients count.

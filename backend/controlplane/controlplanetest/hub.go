@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -113,18 +112,20 @@ func (h *Hub) Restart(ctx context.Context) error {
 	}
 	args := append([]string{"serve", "--data-dir", h.DataDir, "--listen", h.Address,
 		"--dashboard-listen", strings.TrimPrefix(h.DashboardURL, "https://")}, h.options.Flags...)
-	start := time.Now()
+	start, before := time.Now(), len(h.Output())
 	if h.process, err = StartProcess(exec.Command(muster, args...), h.output); err != nil {
 		return err
 	}
-	if err := h.awaitReady(ctx); err != nil {
+	if err := h.awaitReady(ctx, before); err != nil {
 		return errors.Join(fmt.Errorf("start hub: %w%s", err, h.process.Tail()), h.process.Kill())
 	}
 	h.ServingAfter = time.Since(start)
 	return nil
 }
 
-func (h *Hub) awaitReady(ctx context.Context) error {
+// awaitReady waits until this start serves, which it says after what the starts
+// before it said, so many bytes: others may answer at an address, too.
+func (h *Hub) awaitReady(ctx context.Context, before int) error {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // asks only "are you there": the CA is not known before it is
 	}}
@@ -141,7 +142,7 @@ func (h *Hub) awaitReady(ctx context.Context) error {
 		}
 		defer response.Body.Close()
 		// The welcome text follows readiness: it holds the one-time password.
-		return response.StatusCode == http.StatusOK && strings.Contains(h.Output(), "Dashboard"), nil
+		return response.StatusCode == http.StatusOK && strings.Contains(h.Output()[before:], "Dashboard"), nil
 	})
 }
 
@@ -155,13 +156,7 @@ func (h *Hub) Stop() error { return h.process.Stop() }
 func (h *Hub) PID() int { return h.process.PID() }
 
 // Output is what the hub has printed and logged since its first start.
-func (h *Hub) Output() string {
-	text, err := os.ReadFile(h.output)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
+func (h *Hub) Output() string { return printed(h.output) }
 
 // Config is the administrator's client configuration for the hub API, without a
 // rate limit.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -100,6 +101,18 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Output is what the program has printed.
+func (p *Process) Output() string { return printed(p.Log) }
+
+// printed is what a log holds; nothing when there is none yet.
+func printed(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // Tail quotes the end of the program's log, for error messages.
 func (p *Process) Tail() string {
 	text, err := os.ReadFile(p.Log)
@@ -147,16 +160,33 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// FreeAddress is a loopback host:port that nobody listens on. It lies below the
-// range that the kernel gives to outgoing connections, so that none of those
-// takes it before its user listens.
+// claims are the ports that FreeAddress has given out, until this process ends. A
+// socket in the abstract namespace says so to other processes, and leaves no file.
+var claims struct {
+	sync.Mutex
+	held []net.Listener
+}
+
+// FreeAddress is a loopback host:port that nobody listens on, and that is given
+// to no other caller in any test process: not while its user has yet to listen, nor
+// while it is down between a kill and a restart. It lies below the range that the
+// kernel gives to outgoing connections, so that none of those takes it either.
 func FreeAddress() (string, error) {
 	for range 200 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
-		listener, err := net.Listen("tcp", address)
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		claim, err := net.Listen("unix", "@muster-test-port-"+port)
 		if err != nil {
 			continue
 		}
+		address := net.JoinHostPort("127.0.0.1", port)
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			_ = claim.Close()
+			continue
+		}
+		claims.Lock()
+		claims.held = append(claims.held, claim)
+		claims.Unlock()
 		return address, listener.Close()
 	}
 	return "", errors.New("no free loopback port")
