@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,7 +79,20 @@ func (w Writer) create(ctx context.Context, t *Task) (Outcome, error) {
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return Waiting, nil
 	}
-	return Written, err
+	return Written, sized(err, work)
+}
+
+// sized adds to the refusal of a Work that is too large how large it is, and what to
+// do: the store says neither.
+func sized(err error, work *workv1alpha1.Work) error {
+	if err == nil || !apierrors.IsRequestEntityTooLargeError(err) && !strings.Contains(err.Error(), "request is too large") {
+		return err
+	}
+	size := 0
+	for i := range work.Spec.Workload.Manifests {
+		size += len(work.Spec.Workload.Manifests[i].Raw)
+	}
+	return fmt.Errorf("the object takes %d bytes as it is sent, quotes and line ends escaped, more than the 1.5 MiB or so that the hub stores in a Work: split it: %w", size, err)
 }
 
 func (w Writer) change(ctx context.Context, t *Task, stored *workv1alpha1.Work) (Outcome, error) {
@@ -97,7 +111,7 @@ func (w Writer) change(ctx context.Context, t *Task, stored *workv1alpha1.Work) 
 	if err != nil || work == nil {
 		return Same, err
 	}
-	return Written, w.Hub.Update(ctx, work)
+	return Written, sized(w.Hub.Update(ctx, work), work)
 }
 
 // ownerless refuses a Work whose binding is another one that still exists: two
