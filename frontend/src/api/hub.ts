@@ -5,6 +5,7 @@ import { cacheSink, fetchOne, fetchPage, Unseen } from '@/api/cache';
 import { ApiError, get, onSessionEnd, type Params, post, setCsrf } from '@/api/client';
 import { Live } from '@/api/live';
 import { watchNow } from '@/shared/hooks/useNow';
+import { setAnswering } from '@/shared/part';
 import type { Info, Page, SessionInfo } from '@/api/model';
 
 export const sessionKey = ['session'] as const;
@@ -27,63 +28,98 @@ export const live = new Live({
 
 const unseen = new Unseen();
 
+async function askSession(signal?: AbortSignal): Promise<SessionInfo | null> {
+  try {
+    const info = await get<SessionInfo>('/session', undefined, signal);
+    setCsrf(info.csrf);
+    return info;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return null;
+    throw error;
+  }
+}
+
 /** The session, or null when there is none. */
 export const sessionOptions = queryOptions<SessionInfo | null>({
   queryKey: sessionKey,
   staleTime: Infinity,
-  queryFn: async ({ signal }) => {
-    try {
-      const info = await get<SessionInfo>('/session', undefined, signal);
-      setCsrf(info.csrf);
-      return info;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return null;
-      throw error;
-    }
-  },
+  queryFn: ({ signal }) => askSession(signal),
 });
 
 /** What the hub says of itself; without a session only the version and whether nobody signed in yet. */
 export const infoOptions = queryOptions({
   queryKey: ['info'],
   staleTime: Infinity,
+  // No topic tells of it; it is asked for again whenever the link stands anew, for the hub may be another one then.
+  meta: { follows: [] },
   queryFn: ({ signal }) => get<Info>('/info', undefined, signal),
 });
 
+// What does not come while the hub is away is asked for again when it is back.
+setAnswering(async () => {
+  while (await get('/info').then(() => false, (error: unknown) => error instanceof ApiError && isAway(error))) {
+    await new Promise((resolve) => setTimeout(resolve, away));
+  }
+});
+
+const away = 2_000;
+
+/** Whether the hub does not answer, or something in front of it does in its stead. */
+export function isAway(error: ApiError): boolean {
+  return [0, 502, 503, 504].includes(error.status);
+}
+
+const ofSession = ({ queryKey }: { queryKey: QueryKey }) => queryKey[0] !== sessionKey[0];
+
+/** Forgets what a session had read. The question whether there is one stays, for the door hangs on it. */
+function forget(): void {
+  queryClient.getMutationCache().clear();
+  queryClient.removeQueries({ predicate: ofSession });
+}
+
 /** Takes up a session that the hub granted: what another user cached is gone before the first query runs. */
 export function beginSession(info: SessionInfo): void {
-  const held = queryClient.getQueryData<SessionInfo | null>(sessionKey);
-  expired = leaving = false;
-  if (held && held.user.name !== info.user.name) queryClient.clear();
+  const held = queryClient.getQueryData<SessionInfo | null>(sessionKey) ?? expired;
+  if (held && held.user.name !== info.user.name) forget();
+  else if (expired) void queryClient.invalidateQueries({ predicate: ofSession });
+  expired = undefined;
+  leaving = false;
   setCsrf(info.csrf);
   queryClient.setQueryData(sessionKey, info);
 }
 
-/** Whether the last session ended by itself: who signs in again is told, and goes on where it was. */
-let expired = false;
+/** The last session if it ended by itself: who signs in again is told, and goes on where it was, with what was typed. */
+let expired: SessionInfo | undefined;
 let leaving = false;
-export const sessionExpired = () => expired;
+export const expiredSession = () => expired;
+
+/** Takes up the session that was begun in another tab, if one was. */
+export function joinSession(): void {
+  askSession().then((info) => info && beginSession(info), () => undefined);
+}
 
 /** Says that the end to come is asked for: the hub closes the socket before it answers. */
 export function leaveSession(): void {
   leaving = true;
 }
 
-/** Forgets everything that belongs to the session. */
+/** Ends the session here. One that is left is forgotten; what one that ended by itself had read waits for its user. */
 export function endSession(byItself = false): void {
-  expired = byItself && !leaving;
+  // Several say so at about the same time: the socket, and each request under way.
+  expired = byItself && !leaving ? (queryClient.getQueryData<SessionInfo | null>(sessionKey) ?? expired) : undefined;
   live.stop();
   setCsrf('');
-  queryClient.clear();
   queryClient.setQueryData(sessionKey, null);
+  if (!expired) forget();
 }
 
 /** After the hub refused the session: a change of password puts a new one in its place, everything else is the end. */
 async function checkSession(): Promise<void> {
   try {
-    const info = await queryClient.fetchQuery({ ...sessionOptions, staleTime: 0 });
-    if (info) live.again();
-    else endSession(true);
+    const info = await askSession();
+    if (!info) return endSession(true);
+    queryClient.setQueryData(sessionKey, info);
+    live.again();
   } catch {
     live.again(); // the hub does not answer; trying again will tell
   }

@@ -4,6 +4,7 @@ import { setNonce } from 'get-nonce';
 import { StrictMode, Suspense } from 'react';
 import { queryClient } from '@/api/hub';
 import { LanguageProvider } from '@/shared/hooks/useWords';
+import { Boundary } from './Boundary';
 import { Gate } from './Gate';
 import { cssVariables, theme } from './theme';
 
@@ -27,7 +28,9 @@ export function App() {
         <QueryClientProvider client={queryClient}>
           <LanguageProvider>
             <Suspense>
-              <Gate />
+              <Boundary at="">
+                <Gate />
+              </Boundary>
             </Suspense>
           </LanguageProvider>
         </QueryClientProvider>

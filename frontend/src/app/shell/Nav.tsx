@@ -11,7 +11,7 @@ import IconTarget from '@tabler/icons-react/dist/esm/icons/IconTarget.mjs';
 import IconTool from '@tabler/icons-react/dist/esm/icons/IconTool.mjs';
 import IconUsers from '@tabler/icons-react/dist/esm/icons/IconUsers.mjs';
 import { useQuery } from '@tanstack/react-query';
-import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { type ComponentType, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useCarries } from '@/api/dialects';
 import { consentsWanted, underWay } from '@/api/underway';
@@ -20,10 +20,11 @@ import { useWords } from '@/shared/hooks/useWords';
 import { paths } from '../paths';
 import { type AppWords } from '../words.en';
 import { appWords } from '../words';
+import { part } from '@/shared/part';
 import { Logo } from '@/shared/ui/Logo';
 import styles from './Nav.module.css';
 
-const MoreSheet = lazy(() => import('./MoreSheet'));
+const MoreSheet = part(() => import('./MoreSheet'));
 
 interface Entry {
   href: string;

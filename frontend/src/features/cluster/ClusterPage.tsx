@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
@@ -7,6 +7,7 @@ import { useFollow } from '@/api/hub';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -18,8 +19,8 @@ import { clusterDetail } from './queries';
 import { clusterWords } from './words';
 import { WorksTab } from './WorksTab';
 
-const ForceDialog = lazy(() => import('./ForceDialog'));
-const RemoveDialog = lazy(() => import('./RemoveDialog'));
+const ForceDialog = part(() => import('./ForceDialog'));
+const RemoveDialog = part(() => import('./RemoveDialog'));
 const tabs = ['overview', 'works', 'history'] as const;
 
 /** One cluster: is it well, and if not, why? Tab and dialog live in the address. */

@@ -1,12 +1,13 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Link, useSearch } from 'wouter';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import type { WaitingRow } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Fold } from '@/shared/ui/Fold';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -23,7 +24,7 @@ import { canAccept, canApprove } from './state';
 import { consentWords } from './words';
 import type { ConsentWords } from './words.en';
 
-const DecideDialog = lazy(() => import('./DecideDialog'));
+const DecideDialog = part(() => import('./DecideDialog'));
 
 /** The wizard's last step, followed live from the commands to an available cluster. The name in the address survives a reload. */
 export default function IntroducedPage({ cluster }: { cluster: string }) {

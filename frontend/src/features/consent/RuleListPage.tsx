@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { lazy, type ReactNode, Suspense, useMemo } from 'react';
+import { type ReactNode, Suspense, useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import type { ApprovalRule, Page } from '@/api/model';
 import { useMay } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
@@ -15,8 +16,8 @@ import { type Column } from '@/shared/ui/Rows';
 import { ruleList } from './queries';
 import { consentWords } from './words';
 
-const AddRuleDialog = lazy(() => import('./AddRuleDialog'));
-const RemoveRuleDialog = lazy(() => import('./RemoveRuleDialog'));
+const AddRuleDialog = part(() => import('./AddRuleDialog'));
+const RemoveRuleDialog = part(() => import('./RemoveRuleDialog'));
 const keyOf = (rule: ApprovalRule) => rule.id;
 
 /** The rules that let clusters in unseen; none unless somebody makes one. The dialogs live in the address. */

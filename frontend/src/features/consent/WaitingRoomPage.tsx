@@ -1,5 +1,5 @@
 import { Button, TextInput } from '@mantine/core';
-import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react';
+import { type ReactNode, Suspense, useCallback, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Page, WaitingRow } from '@/api/model';
 import { useMay } from '@/api/session';
@@ -7,6 +7,7 @@ import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useText } from '@/shared/hooks/useText';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Choice } from '@/shared/ui/Choice';
 import { Empty } from '@/shared/ui/Empty';
 import { Fresh } from '@/shared/ui/Fresh';
@@ -22,7 +23,7 @@ import { type Decision, waitingList } from './queries';
 import styles from './WaitingRoomPage.module.css';
 import { consentWords } from './words';
 
-const DecideDialog = lazy(() => import('./DecideDialog'));
+const DecideDialog = part(() => import('./DecideDialog'));
 
 /** Who waits for a consent, first those who do; decided ones stay for a day. */
 export default function WaitingRoomPage({ tabs }: { tabs: ReactNode }) {

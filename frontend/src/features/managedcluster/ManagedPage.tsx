@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import IconTrash from '@tabler/icons-react/dist/esm/icons/IconTrash.mjs';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
@@ -10,6 +10,7 @@ import type { ManagedDetail } from '@/api/model';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
@@ -25,9 +26,9 @@ import { tones } from './state';
 import { managedWords } from './words';
 import { WorksTab } from './WorksTab';
 
-const LeavingDialog = lazy(() => import('./LeavingDialog'));
-const RemoveDialog = lazy(() => import('./RemoveDialog'));
-const WorkDialog = lazy(() => import('./WorkDialog'));
+const LeavingDialog = part(() => import('./LeavingDialog'));
+const RemoveDialog = part(() => import('./RemoveDialog'));
+const WorkDialog = part(() => import('./WorkDialog'));
 const tabs = ['overview', 'works', 'history'] as const;
 /** The lease and the certificate requests have no topic of their own. */
 const refresh = 30_000;

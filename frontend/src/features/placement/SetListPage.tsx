@@ -2,7 +2,7 @@ import { ActionIcon, Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import IconX from '@tabler/icons-react/dist/esm/icons/IconX.mjs';
 import { useMutation } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo } from 'react';
+import { Suspense, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useExplain } from '@/api/errors';
 import type { ClusterSet, Page } from '@/api/model';
@@ -10,6 +10,7 @@ import { useMay } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
@@ -21,9 +22,9 @@ import { setList, unbindSet } from './queries';
 import type { PlacementWords } from './words.en';
 import { placementWords } from './words';
 
-const CreateDialog = lazy(() => import('./CreateSetDialog'));
-const BindDialog = lazy(() => import('./BindDialog'));
-const DeleteDialog = lazy(() => import('./DeleteSetDialog'));
+const CreateDialog = part(() => import('./CreateSetDialog'));
+const BindDialog = part(() => import('./BindDialog'));
+const DeleteDialog = part(() => import('./DeleteSetDialog'));
 const keyOf = (set: ClusterSet) => set.name;
 
 /** The sets of clusters: what is in each, and which namespaces may choose through it. The dialogs live in the address. */

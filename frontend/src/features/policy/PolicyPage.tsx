@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
 import { useFollow } from '@/api/hub';
 import { type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Empty } from '@/shared/ui/Empty';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -19,7 +20,7 @@ import { Troubles } from './Troubles';
 import { policyWords } from './words';
 import { YamlView } from './YamlView';
 
-const DeleteDialog = lazy(() => import('./DeleteDialog'));
+const DeleteDialog = part(() => import('./DeleteDialog'));
 const tabs = ['effect', 'facts', 'yaml'] as const;
 
 interface PolicyPageProps {

@@ -1,6 +1,6 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { expect, it, vi } from 'vitest';
-import { beginSession, endSession, leaveSession, queryClient } from '@/api/hub';
+import { beginSession, endSession, expiredSession, leaveSession, queryClient } from '@/api/hub';
 import type { SessionInfo } from '@/api/model';
 import { click, render, type } from '@/test/render';
 import LoginPage from './LoginPage';
@@ -39,4 +39,19 @@ it('tells who typed a wrong password what to do, until another is typed', async 
   await type(password as HTMLInputElement, 'wrong as well');
   expect(place.querySelector('[role="alert"]')).toBeNull();
   vi.restoreAllMocks();
+});
+
+it('keeps what was read for the user whose session ended by itself, and for nobody else', () => {
+  const info = (name: string) => ({ user: { name, role: 'admin' }, csrf: 'x' }) as SessionInfo;
+  beginSession(info('ada'));
+  queryClient.setQueryData(['clusters', 'list'], 'rows');
+  endSession(true);
+  endSession(true); // the socket says so as well
+  expect(expiredSession()?.user.name).toBe('ada');
+  beginSession(info('ada'));
+  expect(queryClient.getQueryData(['clusters', 'list'])).toBe('rows');
+  endSession(true);
+  beginSession(info('bob'));
+  expect(queryClient.getQueryData(['clusters', 'list'])).toBeUndefined();
+  expect(expiredSession()).toBeUndefined();
 });

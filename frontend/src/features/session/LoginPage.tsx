@@ -1,10 +1,10 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { ApiError } from '@/api/client';
 import { useExplain } from '@/api/errors';
-import { infoOptions, sessionExpired } from '@/api/hub';
+import { expiredSession, infoOptions, joinSession } from '@/api/hub';
 import { useWords } from '@/shared/hooks/useWords';
 import { Notice } from '@/shared/ui/Notice';
 import { Door } from './Door';
@@ -22,13 +22,17 @@ export default function LoginPage({ tools }: { tools: ReactNode }) {
     initialValues: { username: '', password: '' },
     validate: { username: (value) => (value ? null : words.needed), password: (value) => (value ? null : words.needed) },
   });
+  useEffect(() => {
+    window.addEventListener('focus', joinSession);
+    return () => window.removeEventListener('focus', joinSession);
+  }, []);
   const refused = login.error instanceof ApiError && login.error.status === 401;
   return (
     <Door tools={tools} title={words.signInTitle} foot={info && words.version(info.version)}>
       {info?.firstRun && (
         <Notice tone="info" title={words.firstRun}><p>{words.firstRunText}</p></Notice>
       )}
-      {sessionExpired() && <Notice tone="info" title={words.expired}><p>{words.expiredText}</p></Notice>}
+      {expiredSession() && <Notice tone="info" title={words.expired}><p>{words.expiredText}</p></Notice>}
       <form className={styles['form']} onSubmit={form.onSubmit((values) => login.mutate(values))} onChange={() => login.error && login.reset()} noValidate>
         <TextInput label={words.username} autoComplete="username" autoCapitalize="off" spellCheck={false} data-autofocus autoFocus {...form.getInputProps('username')} />
         <PasswordInput label={words.password} autoComplete="current-password" {...form.getInputProps('password')} />

@@ -4,7 +4,7 @@ export const en = {
   password: 'Password',
   signIn: 'Sign in',
   expired: 'Your session has ended',
-  expiredText: 'Sign in again to go on where you were. What you were writing in an editor is kept.',
+  expiredText: 'Sign in again to go on where you were. What you were writing is kept.',
   firstRun: 'First start',
   firstRunText: 'The hub printed the administrator’s name and a one-time password where it was started (muster serve or muster init).',
   version: (version: string) => `Version ${version}`,

@@ -6,7 +6,7 @@ export const zh: SessionWords = {
   password: '密码',
   signIn: '登录',
   expired: '会话已结束',
-  expiredText: '重新登录后回到原来的页面，编辑器中正在写的内容会保留。',
+  expiredText: '重新登录后回到原来的页面，正在填写的内容会保留。',
   firstRun: '首次启动',
   firstRunText: '管理员用户名和一次性密码已打印在启动中心的终端里（muster serve 或 muster init）。',
   version: (version) => `版本 ${version}`,

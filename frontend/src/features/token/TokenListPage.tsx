@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { lazy, Suspense, useMemo } from 'react';
+import { Suspense, useMemo } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Page, Token } from '@/api/model';
 import { Said } from '@/api/said';
@@ -9,6 +9,7 @@ import { useLiveList } from '@/api/useLiveList';
 import { paths } from '@/app/paths';
 import { useNow } from '@/shared/hooks/useNow';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
@@ -21,8 +22,8 @@ import { uiWords } from '@/shared/ui/words';
 import { tokenList } from './queries';
 import { tokenWords } from './words';
 
-const CreateDialog = lazy(() => import('./CreateDialog'));
-const RevokeDialog = lazy(() => import('./RevokeDialog'));
+const CreateDialog = part(() => import('./CreateDialog'));
+const RevokeDialog = part(() => import('./RevokeDialog'));
 const keyOf = (token: Token) => token.id;
 
 /** The tokens, or why they are not shown: the hub tells them to operators only. */

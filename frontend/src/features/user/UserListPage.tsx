@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
-import { lazy, Suspense, useMemo } from 'react';
+import { Suspense, useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Page, User } from '@/api/model';
 import { useMay, useSession } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
 import { Listing } from '@/shared/ui/Listing';
@@ -17,9 +18,9 @@ import { userList } from './queries';
 import { UserActions } from './UserActions';
 import { userWords } from './words';
 
-const CreateDialog = lazy(() => import('./CreateDialog'));
-const ResetDialog = lazy(() => import('./ResetDialog'));
-const DeleteDialog = lazy(() => import('./DeleteDialog'));
+const CreateDialog = part(() => import('./CreateDialog'));
+const ResetDialog = part(() => import('./ResetDialog'));
+const DeleteDialog = part(() => import('./DeleteDialog'));
 const keyOf = (user: User) => user.name;
 
 export default function UserListPage() {

@@ -1,6 +1,7 @@
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { Suspense, useMemo, useState } from 'react';
 import { useNarrow } from '@/shared/hooks/useNarrow';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { Choice } from '@/shared/ui/Choice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { StateMark } from '@/shared/ui/StateMark';
@@ -14,7 +15,7 @@ import { TopologyTree } from './TopologyTree';
 import type { WorkloadDetail } from './types';
 import { workloadWords } from './words';
 
-const TopologyGraph = lazy(() => import('./TopologyGraph'));
+const TopologyGraph = part(() => import('./TopologyGraph'));
 
 interface TopologyTabProps {
   workload: WorkloadKey;

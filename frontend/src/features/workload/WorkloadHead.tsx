@@ -1,9 +1,10 @@
 import { Button } from '@mantine/core';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Link } from 'wouter';
 import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { PageHead } from '@/shared/ui/PageHead';
 import { StateMark } from '@/shared/ui/StateMark';
 import type { WorkloadKey } from './queries';
@@ -12,7 +13,7 @@ import { tones } from './state';
 import type { WorkloadDetail } from './types';
 import { workloadWords } from './words';
 
-const RemoveDialog = lazy(() => import('./author/RemoveDialog'));
+const RemoveDialog = part(() => import('./author/RemoveDialog'));
 
 /** Name, state and what it is, and what can be done with it; why it is so stands in the tabs. */
 export function WorkloadHead({ workload, detail: { row } }: { workload: WorkloadKey; detail: WorkloadDetail }) {

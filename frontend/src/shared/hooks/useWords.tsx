@@ -1,5 +1,6 @@
 /** Two languages, English with the code that shows it, 中文 loaded when chosen; typed, so that neither can lack a word. */
 import { createContext, type ReactNode, startTransition, use, useContext, useEffect, useMemo, useState } from 'react';
+import { patiently } from '@/shared/part';
 
 export type Language = 'en' | 'zh';
 
@@ -12,8 +13,11 @@ export interface Dictionary<T> {
 /** Makes a dictionary. In 中文 it loads at once, beside its page's code rather than after it. */
 export function dictionary<T>(en: T, load: () => Promise<{ zh: T }>): Dictionary<T> {
   let loaded: Promise<T> | undefined;
-  const zh = () => (loaded ??= load().then((part) => part.zh));
-  if (initial() === 'zh') void zh();
+  const zh = () => (loaded ??= patiently(load).then((part) => part.zh, (error: unknown) => {
+    loaded = undefined; // whoever asks next tries again
+    throw error;
+  }));
+  if (initial() === 'zh') zh().catch(() => undefined);
   return { en, zh };
 }
 

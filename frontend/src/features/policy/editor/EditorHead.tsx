@@ -2,16 +2,17 @@ import { ActionIcon, Button } from '@mantine/core';
 import IconArrowBackUp from '@tabler/icons-react/dist/esm/icons/IconArrowBackUp.mjs';
 import IconArrowForwardUp from '@tabler/icons-react/dist/esm/icons/IconArrowForwardUp.mjs';
 import IconCode from '@tabler/icons-react/dist/esm/icons/IconCode.mjs';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import type { PolicyAt } from '@/app/paths';
 import { useNarrow } from '@/shared/hooks/useNarrow';
 import { useWords } from '@/shared/hooks/useWords';
+import { part } from '@/shared/part';
 import { PageHead } from '@/shared/ui/PageHead';
 import type { EditSession } from './session';
 import type { Editing } from './useEditing';
 import { editorWords } from './words';
 
-const CodeDialog = lazy(() => import('./CodeDialog'));
+const CodeDialog = part(() => import('./CodeDialog'));
 
 /** What is edited, and what concerns it as a whole. */
 export function EditorHead({ session: { draft }, editing, saved }: { session: EditSession; editing: Editing; saved: PolicyAt | undefined }) {
