@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
@@ -175,6 +178,81 @@ func TestWatches(t *testing.T) {
 	stop()
 	for range 4 {
 		<-ended
+	}
+}
+
+// lateHub takes a right away at a look of its own: a role takes effect when the
+// authorizer has heard of it.
+type lateHub struct {
+	client.Client
+	looks *atomic.Int64
+	after int64 // how many looks still find the right
+	asked chan struct{}
+}
+
+func (h lateHub) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	object.(*authorizationv1.SubjectAccessReview).Status.Allowed = h.looks.Add(1) <= h.after
+	h.asked <- struct{}{}
+	return nil
+}
+
+// TestWatchesAreCutInTime: a denied agent's watch is judged again at once and
+// until its rights have surely gone, each time within the five seconds that are
+// promised, and it is cut by whichever look finds them gone.
+func TestWatchesAreCutInTime(t *testing.T) {
+	t.Parallel()
+	const promised = 5 * time.Second
+	if last := recheckAfter[len(recheckAfter)-1]; last >= promised {
+		t.Fatalf("the last look is %s after the denial, want it within %s", last, promised)
+	}
+	for gone := range recheckAfter { // how many looks come too early
+		t.Run(recheckAfter[gone].String(), func(t *testing.T) {
+			t.Parallel()
+			now := clocktesting.NewFakeClock(time.Now())
+			w := newWatches(now)
+			hub := lateHub{looks: &atomic.Int64{}, after: int64(gone), asked: make(chan struct{}, len(recheckAfter))}
+			w.UseClient(hub)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			cut, cancel := context.WithCancel(ctx)
+			defer w.keep("c1", &stream{user: AgentPrefix + "c1:a1", cut: cancel})()
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = w.Start(ctx) }()
+			w.Recheck("c1")
+			var passed time.Duration
+			for i, after := range recheckAfter[:gone+1] {
+				if err := cut.Err(); err != nil {
+					t.Fatalf("cut %s after the denial, with its right still there", passed)
+				}
+				stepWhenWaiting(t, now, after-passed)
+				passed = after
+				await(t, hub.asked, fmt.Sprintf("look %d, %s after the denial", i+1, after))
+			}
+			await(t, cut.Done(), "the watch to be cut "+passed.String()+" after the denial")
+			stop()
+			await(t, ended, "the judge to end")
+		})
+	}
+}
+
+// stepWhenWaiting lets time pass as soon as somebody waits for it.
+func stepWhenWaiting(t *testing.T, now *clocktesting.FakeClock, by time.Duration) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return now.Waiters() > 1, nil // the queue's heartbeat, and its next entry
+	})
+	if err != nil {
+		t.Fatalf("nobody waits for the next look: %v", err)
+	}
+	now.Step(by)
+}
+
+func await(t *testing.T, what <-chan struct{}, named string) {
+	t.Helper()
+	select {
+	case <-what:
+	case <-time.After(time.Minute):
+		t.Fatalf("waited in vain for %s", named)
 	}
 }
 

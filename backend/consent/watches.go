@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -58,8 +59,11 @@ const reviewLimit = 10 * time.Second
 var requestInfos = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
 // NewWatches returns Watches. Nothing is cut before UseClient and Start.
-func NewWatches() *Watches {
-	return &Watches{open: map[string]map[*stream]struct{}{}, queue: workqueue.NewTypedDelayingQueue[recheck]()}
+func NewWatches() *Watches { return newWatches(clock.RealClock{}) }
+
+func newWatches(time clock.WithTicker) *Watches {
+	queue := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[recheck]{Clock: time})
+	return &Watches{open: map[string]map[*stream]struct{}{}, queue: queue}
 }
 
 // UseClient gives the Watches a client that may review access.
