@@ -3,8 +3,10 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,14 +27,15 @@ var (
 type space struct {
 	*fleet
 	namespace string
+	witnesses atomic.Int32
 }
 
-// space makes a namespace and waits until both members have it, as they get
-// every namespace without being asked (contract section 8.4).
+// space makes a namespace and waits until the first two members have it, as they
+// get every namespace without being asked (contract section 8.4).
 func (f *fleet) space(t *testing.T, name string) *space {
 	t.Helper()
 	f.on(t, "create", "namespace", name)
-	for cluster, m := range f.members() {
+	for cluster, m := range map[string]*controlplanetest.Member{pushName: f.push, pullName: f.pull} {
 		eventually(t, "namespace "+name+" in "+cluster, func(ctx context.Context) bool {
 			_, err := m.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 			return err == nil
@@ -75,15 +78,30 @@ func (s *space) member(t testing.TB, m *controlplanetest.Member, name string) *c
 	return object
 }
 
-// awaitIn waits until exactly these clusters have a ConfigMap of ours.
+// awaitIn waits until exactly these clusters have a ConfigMap of ours: those that
+// are not to have it still have none when what was asked for later is there.
 func (s *space) awaitIn(t testing.TB, name string, clusters ...string) {
 	t.Helper()
+	ours := func(m *controlplanetest.Member) bool {
+		object := s.member(t, m, name)
+		return object != nil && object.Labels["karmada.io/managed"] == "true"
+	}
+	var others []string
 	for cluster, m := range s.members() {
 		want := slices.Contains(clusters, cluster)
-		eventually(t, fmt.Sprintf("configmap %s in %s: %v", name, cluster, want), func(context.Context) bool {
-			object := s.member(t, m, name)
-			return want == (object != nil && object.Labels["karmada.io/managed"] == "true")
-		})
+		eventually(t, fmt.Sprintf("configmap %s in %s: %v", name, cluster, want), func(context.Context) bool { return want == ours(m) })
+		if !want {
+			others = append(others, cluster)
+		}
+	}
+	if len(clusters) == 0 || len(others) == 0 {
+		return // it was there and went, or it is everywhere
+	}
+	s.witness(t)
+	for _, cluster := range others {
+		if ours(s.members()[cluster]) {
+			t.Errorf("configmap %s came to %s, which is not to have it", name, cluster)
+		}
 	}
 }
 
@@ -138,7 +156,7 @@ const (
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
-	for name, test := range map[string]func(*testing.T, *space){
+	cases := map[string]func(*testing.T, *space){
 		"everywhere":         testEverywhere,
 		"selector-edit":      testSelectorEdit,
 		"placement-edit":     testPlacementEdit,
@@ -155,7 +173,11 @@ func TestPolicies(t *testing.T) {
 		"recreated":          testRecreated,
 		"deletion-protected": testDeletionProtected,
 		"custom-resource":    testCustomResource,
-	} {
+	}
+	for _, more := range []map[string]func(*testing.T, *space){templateCases, overrideCases, workCases} {
+		maps.Copy(cases, more)
+	}
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, f.space(t, name))

@@ -14,16 +14,17 @@ import (
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
 
-// fleet is a hub with one push and one pull member.
+// fleet is a hub with one push and one pull member, and now and then a third.
 type fleet struct {
 	*hub
-	push, pull *controlplanetest.Member
+	push, pull, third *controlplanetest.Member
 }
 
 // pushName and pullName are what the members of a fleet are called.
 const (
-	pushName = "cluster1"
-	pullName = "cluster2"
+	pushName  = "cluster1"
+	pullName  = "cluster2"
+	thirdName = "cluster3"
 )
 
 func startFleet(t testing.TB) *fleet {
@@ -38,7 +39,11 @@ func startFleet(t testing.TB) *fleet {
 }
 
 func (f *fleet) members() map[string]*controlplanetest.Member {
-	return map[string]*controlplanetest.Member{pushName: f.push, pullName: f.pull}
+	members := map[string]*controlplanetest.Member{pushName: f.push, pullName: f.pull}
+	if f.third != nil {
+		members[thirdName] = f.third
+	}
+	return members
 }
 
 // apply sends YAML to the hub.
@@ -83,8 +88,13 @@ func (f *fleet) awaitDeployments(t testing.TB, name, what string, fits func(clus
 // Deployment's pods that they run.
 func runPods(t testing.TB, m *controlplanetest.Member, name string) {
 	t.Helper()
+	runPodsIn(t, m, "default", name)
+}
+
+func runPodsIn(t testing.TB, m *controlplanetest.Member, namespace, name string) {
+	t.Helper()
 	eventually(t, "pods of "+name+" in "+m.Name, func(ctx context.Context) bool {
-		pods, err := m.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+		pods, err := m.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 		if err != nil || len(pods.Items) == 0 {
 			return false
 		}
@@ -92,7 +102,7 @@ func runPods(t testing.TB, m *controlplanetest.Member, name string) {
 			pod := &pods.Items[i]
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			if _, err := m.Client.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			if _, err := m.Client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 				return false
 			}
 		}
