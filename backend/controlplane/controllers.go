@@ -11,11 +11,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/keyutil"
-	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/bootstrap"
 	"k8s.io/kubernetes/pkg/controller/certificates/cleaner"
@@ -60,8 +58,7 @@ func (c *controllers) start(ctx context.Context) error {
 		return fmt.Errorf("build metadata client: %w", err)
 	}
 	c.shared = informers.NewSharedInformerFactory(c.client, 0)
-	metaInformers := metadatainformer.NewSharedInformerFactory(c.meta, 0)
-	owned := newOwnedKinds(informerfactory.NewInformerFactory(c.shared, metaInformers), c.direct)
+	owned := newOwnedKinds(c.shared, c.meta, c.direct)
 	readStored(c.shared, c.backend, owned.owners)
 	c.started = make(chan struct{})
 	steps := []func(context.Context) error{
@@ -75,7 +72,6 @@ func (c *controllers) start(ctx context.Context) error {
 		}
 	}
 	c.shared.Start(ctx.Done())
-	metaInformers.Start(ctx.Done())
 	close(c.started)
 	for kind, synced := range c.shared.WaitForCacheSync(ctx.Done()) {
 		if !synced && ctx.Err() == nil {
@@ -100,7 +96,7 @@ func (c *controllers) garbage(ctx context.Context, kinds *ownedKinds) error {
 		return fmt.Errorf("build garbage collector: %w", err)
 	}
 	go loop.Run(ctx, 4, discoveryPeriod)
-	go loop.Sync(ctx, c.client.Discovery(), discoveryPeriod)
+	go loop.Sync(ctx, presentKinds{c.client.Discovery(), kinds}, discoveryPeriod)
 	return nil
 }
 
