@@ -117,14 +117,20 @@ func (s *space) remove(t testing.TB, where, kind, name string) {
 // read is an object; nil when there is none.
 func (s *space) read(t testing.TB, where, kind, name string) *unstructured.Unstructured {
 	t.Helper()
-	o, err := s.objectsOf(t, where, kind).Get(t.Context(), name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	o, err := s.look(t.Context(), t, where, kind, name)
 	if err != nil {
 		t.Fatalf("get %s %s in %s: %v", kind, name, where, err)
 	}
 	return o
+}
+
+func (s *space) look(ctx context.Context, t testing.TB, where, kind, name string) (*unstructured.Unstructured, error) {
+	t.Helper()
+	o, err := s.objectsOf(t, where, kind).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
 }
 
 // valueAt is what an object says under a path of keys and places with spaces
@@ -177,9 +183,13 @@ func (s *space) awaits(t testing.TB, where, kind, name, what string, fits func(*
 			t.Logf("%s %s in %s: %v", kind, name, where, last.Object)
 		}
 	}()
-	eventually(t, fmt.Sprintf("%s %s in %s: %s", kind, name, where, what), func(context.Context) bool {
-		last = s.read(t, where, kind, name)
-		return fits(last)
+	eventually(t, fmt.Sprintf("%s %s in %s: %s", kind, name, where, what), func(ctx context.Context) bool {
+		o, err := s.look(ctx, t, where, kind, name)
+		if err != nil {
+			return false // a server that is too busy to answer is asked again
+		}
+		last = o
+		return fits(o)
 	})
 }
 
