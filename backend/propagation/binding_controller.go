@@ -337,10 +337,11 @@ func (b *round) serve(ctx context.Context, renderer *Renderer, target Target) (d
 	if err != nil {
 		return work.Same, false, err
 	}
+	wanted.Known = b.unseen.get(b.name, wanted.Key())
 	done, err = b.writer.Send(ctx, wanted)
 	if done == work.Written && err == nil {
 		if _, known := b.works[wanted.Key()]; !known {
-			b.unseen.add(b.name, wanted.Key())
+			b.unseen.add(b.name, wanted.Known)
 		}
 	}
 	return done, len(rendered.Cluster)+len(rendered.Namespaced) > 0, err

@@ -430,12 +430,13 @@ func TestSummarize(t *testing.T) {
 func TestWorksOfUnseenBindings(t *testing.T) {
 	u := newUnseen()
 	binding, work := types.NamespacedName{Namespace: "default", Name: "b"}, types.NamespacedName{Namespace: "karmada-es-m1", Name: "w"}
-	u.add(binding, work)
-	if got := u.of(binding); len(got) != 1 || got[0] != work {
+	written := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}
+	u.add(binding, written)
+	if got := u.of(binding); len(got) != 1 || got[0] != work || u.get(binding, work) != written {
 		t.Errorf("%v", got)
 	}
 	u.saw(binding, work)
-	if got := u.of(binding); len(got) != 0 {
+	if got := u.of(binding); len(got) != 0 || u.get(binding, work) != nil {
 		t.Errorf("%v", got)
 	}
 }

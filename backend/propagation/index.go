@@ -115,20 +115,27 @@ func bindingsIn(list client.ObjectList) []work.Binding {
 // binding that changes or goes meanwhile must not lose sight of them.
 type unseen struct {
 	mu        sync.Mutex
-	byBinding map[types.NamespacedName]map[types.NamespacedName]bool
+	byBinding map[types.NamespacedName]map[types.NamespacedName]*workv1alpha1.Work
 }
 
 func newUnseen() *unseen {
-	return &unseen{byBinding: map[types.NamespacedName]map[types.NamespacedName]bool{}}
+	return &unseen{byBinding: map[types.NamespacedName]map[types.NamespacedName]*workv1alpha1.Work{}}
 }
 
-func (u *unseen) add(binding, work types.NamespacedName) {
+func (u *unseen) add(binding types.NamespacedName, written *workv1alpha1.Work) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byBinding[binding] == nil {
-		u.byBinding[binding] = map[types.NamespacedName]bool{}
+		u.byBinding[binding] = map[types.NamespacedName]*workv1alpha1.Work{}
 	}
-	u.byBinding[binding][work] = true
+	u.byBinding[binding][client.ObjectKeyFromObject(written)] = written
+}
+
+// get returns a Work as it was written, nil if the cache knows it.
+func (u *unseen) get(binding, work types.NamespacedName) *workv1alpha1.Work {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.byBinding[binding][work]
 }
 
 // saw forgets a Work that the cache knows.

@@ -55,6 +55,9 @@ type Task struct {
 	Owners []metav1.OwnerReference
 	// Suspend and Preserve are nil for Works that belong to no binding.
 	Suspend, Preserve *bool
+	// Known is the Work as it was last written, for the time until the cache knows
+	// it. Send sets it.
+	Known *workv1alpha1.Work
 
 	// dropped are annotations of ours that must not stay on a stored Work.
 	dropped []string

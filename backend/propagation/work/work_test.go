@@ -1,13 +1,17 @@
 package work_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/apis/work/manifest"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
@@ -139,6 +143,49 @@ func TestChanged(t *testing.T) {
 }
 
 // reordered is the same object in other bytes.
+// behind is a hub whose cache knows no Work yet.
+type behind struct {
+	client.Client
+	created, updated int
+}
+
+func (h *behind) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewNotFound(workv1alpha1.Resource("works"), "a")
+}
+
+func (h *behind) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	h.created++
+	o.SetCreationTimestamp(metav1.Now())
+	return nil
+}
+
+func (h *behind) Update(context.Context, client.Object, ...client.UpdateOption) error {
+	h.updated++
+	return nil
+}
+
+func TestSendKnowsWhatItWrote(t *testing.T) {
+	const text = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"},"data":{"k":"v"}}`
+	hub, first := &behind{}, task(t, "m1", text)
+	writer := work.Writer{Hub: hub, Live: hub}
+	if done, err := writer.Send(t.Context(), first); err != nil || done != work.Written || first.Known == nil {
+		t.Fatalf("%v, %v", done, err)
+	}
+	again := task(t, "m1", text)
+	again.Known = first.Known
+	if done, err := writer.Send(t.Context(), again); err != nil || done != work.Same || hub.created != 1 {
+		t.Errorf("the same once more: %v, %v, created %d times", done, err, hub.created)
+	}
+	again.Suspend = ptr.To(true)
+	if done, err := writer.Send(t.Context(), again); err != nil || done != work.Written || hub.created != 1 || hub.updated != 1 {
+		t.Errorf("another one: %v, %v, created %d times, updated %d times", done, err, hub.created, hub.updated)
+	}
+	again.Known.CreationTimestamp = metav1.NewTime(metav1.Now().Add(-time.Minute))
+	if _, err := writer.Send(t.Context(), again); err != nil || hub.created != 2 {
+		t.Errorf("one that should be known by now, and is gone: %v, created %d times", err, hub.created)
+	}
+}
+
 func reordered(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var fields map[string]json.RawMessage

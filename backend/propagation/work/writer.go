@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,10 @@ const (
 // attempts bounds how often a write starts over because the cache was behind.
 const attempts = 4
 
+// trusted is how long a Work that we created counts for more than a cache without
+// it.
+const trusted = 5 * time.Second
+
 // Writer writes Works. It asks the cache, and the API itself only where the cache
 // was wrong.
 type Writer struct {
@@ -46,6 +51,9 @@ func (w Writer) Send(ctx context.Context, t *Task) (Outcome, error) {
 	key := t.Key()
 	var stored workv1alpha1.Work
 	err := w.Hub.Get(ctx, key, &stored, client.UnsafeDisableDeepCopy)
+	if made := t.Known; apierrors.IsNotFound(err) && made != nil && time.Since(made.CreationTimestamp.Time) < trusted {
+		stored, err = *made, nil
+	}
 	for range attempts {
 		var done Outcome
 		switch {
@@ -79,7 +87,11 @@ func (w Writer) create(ctx context.Context, t *Task) (Outcome, error) {
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return Waiting, nil
 	}
-	return Written, sized(err, work)
+	if err != nil {
+		return Written, sized(err, work)
+	}
+	t.Known = work
+	return Written, nil
 }
 
 // sized adds to the refusal of a Work that is too large how large it is, and what to
@@ -111,7 +123,11 @@ func (w Writer) change(ctx context.Context, t *Task, stored *workv1alpha1.Work) 
 	if err != nil || work == nil {
 		return Same, err
 	}
-	return Written, sized(w.Hub.Update(ctx, work), work)
+	if err := w.Hub.Update(ctx, work); err != nil {
+		return Written, sized(err, work)
+	}
+	t.Known = work
+	return Written, nil
 }
 
 // ownerless refuses a Work whose binding is another one that still exists: two
