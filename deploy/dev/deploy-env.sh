@@ -22,6 +22,13 @@ prefix=${IMAGE_REGISTRY:+$IMAGE_REGISTRY/}
 # IMAGE_NAME is the operators' image, which is the hub's, too.
 HUB_IMAGE=${IMAGE_NAME:-${prefix}muster:$IMAGE_TAG}
 AGENT_IMAGE=${AGENT_IMAGE:-${prefix}muster-agent:$IMAGE_TAG}
+# IMAGE_LOAD, a command, is given each image archive where no IMAGE_REGISTRY is set.
+IMAGE_LOAD=${IMAGE_LOAD:-}
+# What the custom resources name as images; empty: nothing, which means the two above.
+REGISTRATION_IMAGE=${REGISTRATION_IMAGE:-}
+WORK_IMAGE=${WORK_IMAGE:-}
+PLACEMENT_IMAGE=${PLACEMENT_IMAGE:-}
+ADDON_MANAGER_IMAGE=${ADDON_MANAGER_IMAGE:-}
 OPERATOR_NAMESPACE=open-cluster-management
 AGENT_NAMESPACE=open-cluster-management-agent
 

@@ -33,18 +33,18 @@ kubeconfig_secret() {
 }
 
 # image FIELD IMAGE: a line for a sample's spec, if an image was asked for.
-image() { [ -z "$2" ] || printf 's#^spec:$#spec:\\n  %s: %s#;' "$1" "$2"; }
+image() { [ -z "$2" ] || printf 's#^spec:#spec:\\n  %s: %s#;' "$1" "$2"; }
 
 hub_images() {
-  image registrationImagePullSpec "${REGISTRATION_IMAGE:-}"
-  image workImagePullSpec "${WORK_IMAGE:-}"
-  image placementImagePullSpec "${PLACEMENT_IMAGE:-}"
-  image addOnManagerImagePullSpec "${ADDON_MANAGER_IMAGE:-}"
+  image registrationImagePullSpec "$REGISTRATION_IMAGE"
+  image workImagePullSpec "$WORK_IMAGE"
+  image placementImagePullSpec "$PLACEMENT_IMAGE"
+  image addOnManagerImagePullSpec "$ADDON_MANAGER_IMAGE"
 }
 
 agent_images() {
-  image registrationImagePullSpec "${REGISTRATION_IMAGE:-}"
-  image workImagePullSpec "${WORK_IMAGE:-}"
+  image registrationImagePullSpec "$REGISTRATION_IMAGE"
+  image workImagePullSpec "$WORK_IMAGE"
 }
 
 # klusterlet SAMPLE: applies a Klusterlet.

@@ -15,7 +15,7 @@ for program in muster muster-agent; do
   go run ./deploy/dev/image $push -o "bin/$program.tar" -t "$image" "bin/$program"
   if [ -n "$push" ]; then
     echo "pushed $image"
-  elif [ -n "${IMAGE_LOAD:-}" ]; then
+  elif [ -n "$IMAGE_LOAD" ]; then
     $IMAGE_LOAD "bin/$program.tar"
   else
     echo "bin/$program.tar holds $image"
