@@ -3,6 +3,8 @@ package deploy_test
 import (
 	"bytes"
 	"errors"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // scripts is a copy of what the deploy targets run, in which nothing is built: the
@@ -107,6 +111,53 @@ func TestDeployEnvironment(t *testing.T) {
 	out, err = sh(t, dir, ". deploy/dev/deploy-env.sh; echo $HUB_IMAGE $AGENT_IMAGE", "IMAGE_REGISTRY=registry.example/team", "VERSION=v1")
 	if err != nil || out != "registry.example/team/muster:v1 registry.example/team/muster-agent:v1\n" {
 		t.Errorf("with a registry the images are %q (%v)", out, err)
+	}
+}
+
+// TestImages packs both images in the three ways of the target: pushed to a
+// registry, given to a command, or left with word of what to do.
+func TestImages(t *testing.T) {
+	dir := scripts(t)
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(&bytes.Buffer{}, "", 0))))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+
+	out, err := sh(t, dir, "deploy/dev/images.sh", "IMAGE_REGISTRY="+address+"/team", "VERSION=v1")
+	if err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	for _, name := range []string{"muster", "muster-agent"} {
+		response, err := server.Client().Get(server.URL + "/v2/team/" + name + "/manifests/v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != 200 || !strings.Contains(out, "pushed "+address+"/team/"+name+":v1\n") {
+			t.Errorf("the registry answers %s for %s; printed was\n%s", response.Status, name, out)
+		}
+	}
+	if strings.Contains(out, "No IMAGE_REGISTRY") {
+		t.Errorf("pushed, and yet told to load:\n%s", out)
+	}
+
+	out, err = sh(t, dir, "deploy/dev/images.sh", "IMAGE_LOAD=echo load now", "VERSION=v1")
+	if want := "load now bin/muster.tar\nload now bin/muster-agent.tar\n"; err != nil || out != want {
+		t.Errorf("with a command it prints %q (%v), want %q", out, err, want)
+	}
+	if image, err := tarball.ImageFromPath(filepath.Join(dir, "bin", "muster.tar"), nil); err != nil {
+		t.Errorf("the archive: %v", err)
+	} else if config, err := image.ConfigFile(); err != nil || !slices.Equal(config.Config.Entrypoint, []string{"/muster"}) {
+		t.Errorf("the image runs %v (%v)", config, err)
+	}
+	if out, err = sh(t, dir, "deploy/dev/images.sh", "IMAGE_LOAD=false"); err == nil {
+		t.Errorf("a command that fails is passed over:\n%s", out)
+	}
+
+	out, err = sh(t, dir, "deploy/dev/images.sh", "VERSION=v1")
+	for _, want := range []string{"bin/muster.tar holds muster:v1", "bin/muster-agent.tar holds muster-agent:v1", "for i in bin/muster.tar bin/muster-agent.tar; do ctr"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("with neither it says nothing of %q (%v):\n%s", want, err, out)
+		}
 	}
 }
 
