@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/backend/access"
@@ -121,31 +122,42 @@ func (s *Service) decide(ctx context.Context, cluster, name string, kind certifi
 		if err != nil {
 			return err
 		}
-		csr := &certificatesv1.CertificateSigningRequest{}
-		if err := kube.Fault(hub.Get(ctx, client.ObjectKey{Name: name}, csr)); err != nil {
-			return err
-		}
-		row, ok := requestRow(csr)
-		if !ok || row.Cluster != cluster {
-			return fault.NotFound("cluster %s has no request %s", cluster, name)
-		}
-		for key, value := range map[string]string{"agent": row.Agent, "requester": row.Requester, "fingerprint": row.Fingerprint, "address": row.Address} {
-			audit.SetDetail(ctx, key, value)
-		}
-		switch {
-		case row.State == wanted, row.State == CertificateIssued && wanted == CertificateApproved:
-			return nil
-		case row.State != CertificatePending:
-			return fault.Conflict("request %s is %s already", name, row.State).WithFix("the agent asks again once this request is deleted: kubectl delete csr " + name)
-		case row.Problem != "" && wanted == CertificateApproved:
-			return fault.Conflict("request %s is not that of an agent: %s", name, row.Problem).WithCode(CodeImproper).
-				WithFix("deny it; who means it all the same runs: kubectl certificate approve " + name)
-		}
-		csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-			Type: kind, Status: corev1.ConditionTrue, Reason: reasonDecided, Message: decidedByPrefix + actor.Name, LastUpdateTime: metav1.NewTime(s.Now()),
-		})
-		return kube.Fault(hub.SubResource("approval").Update(ctx, csr))
+		// The hub itself writes to a request when its cluster is decided on.
+		return kube.Fault(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			csr := &certificatesv1.CertificateSigningRequest{}
+			if err := hub.Get(ctx, client.ObjectKey{Name: name}, csr); err != nil {
+				return err
+			}
+			row, ok := requestRow(csr)
+			if !ok || row.Cluster != cluster {
+				return fault.NotFound("cluster %s has no request %s", cluster, name)
+			}
+			for key, value := range map[string]string{"agent": row.Agent, "requester": row.Requester, "fingerprint": row.Fingerprint, "address": row.Address} {
+				audit.SetDetail(ctx, key, value)
+			}
+			if done, err := row.decided(wanted); done || err != nil {
+				return err
+			}
+			csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+				Type: kind, Status: corev1.ConditionTrue, Reason: reasonDecided, Message: decidedByPrefix + actor.Name, LastUpdateTime: metav1.NewTime(s.Now()),
+			})
+			return hub.SubResource("approval").Update(ctx, csr)
+		}))
 	})
+}
+
+// decided tells that a request is what somebody wants it to be, or why it cannot become that.
+func (r *Request) decided(wanted string) (done bool, err error) {
+	switch {
+	case r.State == wanted, r.State == CertificateIssued && wanted == CertificateApproved:
+		return true, nil
+	case r.State != CertificatePending:
+		return false, fault.Conflict("request %s is %s already", r.Name, r.State).WithFix("the agent asks again once this request is deleted: kubectl delete csr " + r.Name)
+	case r.Problem != "" && wanted == CertificateApproved:
+		return false, fault.Conflict("request %s is not that of an agent: %s", r.Name, r.Problem).WithCode(CodeImproper).
+			WithFix("deny it; who means it all the same runs: kubectl certificate approve " + r.Name)
+	}
+	return false, nil
 }
 
 // Accept accepts a cluster. Operators may. It is independent of Approve.

@@ -28,6 +28,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -80,6 +81,30 @@ type room struct {
 	api   http.Handler
 	audit *audit.Service
 	shown *shown
+	// meanwhile, if set, does what another does between reading a request and deciding on it.
+	meanwhile func(ctx context.Context, request client.Object)
+}
+
+// raced is a client whose decisions another is ahead of.
+type raced struct {
+	client.Client
+	room *room
+}
+
+func (c raced) SubResource(name string) client.SubResourceClient {
+	return racedDecision{c.Client.SubResource(name), c.room}
+}
+
+type racedDecision struct {
+	client.SubResourceClient
+	room *room
+}
+
+func (d racedDecision) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
+	if d.room.meanwhile != nil {
+		d.room.meanwhile(ctx, object)
+	}
+	return d.SubResourceClient.Update(ctx, object, options...)
 }
 
 func newRoom(t *testing.T) *room {
@@ -110,7 +135,10 @@ func newRoom(t *testing.T) *room {
 	r.audit = audit.NewService(db, r.shown)
 	users := kube.NewImpersonator(r.Config(), kube.ImpersonatorOptions{})
 	service := waiting.NewService(waiting.ServiceOptions{
-		Cache: manager.GetCache(), Clients: func(actor access.Actor) (client.Client, error) { return users.As(actor) },
+		Cache: manager.GetCache(), Clients: func(actor access.Actor) (client.Client, error) {
+			hub, err := users.As(actor)
+			return raced{hub, r}, err
+		},
 		Audit: r.audit, Live: r.shown, Hub: token.Hub{Address: "hub.test:6443", CA: r.CA()},
 	})
 	book, err := waiting.NewBook(waiting.BookOptions{DB: db, Audit: r.audit, Live: r.shown})
@@ -303,6 +331,17 @@ func (r *room) testConsents(t *testing.T) {
 func (r *room) testDenial(t *testing.T) {
 	request, _ := r.introduce(t, "edge-2", "a1b2c")
 	r.awaitRow(t, "edge-2", "waits", func(row waiting.Row) bool { return row.Next == waiting.NextBoth })
+	// The hub notes on the request why no rule approves it, just then.
+	var noted sync.Once
+	r.meanwhile = func(ctx context.Context, request client.Object) {
+		noted.Do(func() {
+			note := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"noted":"yes"}}}`))
+			if err := r.Client.Patch(ctx, &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: request.GetName()}}, note); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	defer func() { r.meanwhile = nil }()
 	apitest.Run(t, r.api, []apitest.Scenario{
 		post("a viewer denies", "/waiting/edge-2/deny", "{}", asViewer, 403, "forbidden"),
 		post("two lines", "/waiting/edge-2/deny", `{"reason":"a\nb"}`, asOperator, 400, "invalid"),
