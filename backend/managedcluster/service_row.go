@@ -247,14 +247,14 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 // count adds a ManifestWork to the counts.
 func (w *WorkCounts) count(work *ocmworkv1.ManifestWork) {
 	w.Total++
-	applied := meta.FindStatusCondition(work.Status.Conditions, ocmworkv1.ConditionApplied)
+	applied := work.CurrentCondition(ocmworkv1.ConditionApplied)
 	if applied != nil && applied.Status == metav1.ConditionTrue {
 		w.Applied++
 	}
 	if applied != nil && applied.Status == metav1.ConditionFalse {
 		w.Failed++
 	}
-	if meta.IsStatusConditionTrue(work.Status.Conditions, ocmworkv1.ConditionAvailable) {
+	if available := work.CurrentCondition(ocmworkv1.ConditionAvailable); available != nil && available.Status == metav1.ConditionTrue {
 		w.Available++
 	}
 }

@@ -71,7 +71,7 @@ func endOf(work *ocmworkv1.ManifestWork) (time.Time, bool) {
 	if option == nil || option.TTLSecondsAfterFinished == nil || work.DeletionTimestamp != nil || work.Labels[ocmworkv1alpha1.ReplicaSetLabel] != "" {
 		return time.Time{}, false
 	}
-	complete := current(work, ocmworkv1.ConditionComplete)
+	complete := work.CurrentCondition(ocmworkv1.ConditionComplete)
 	if complete == nil || complete.Status != metav1.ConditionTrue {
 		return time.Time{}, false
 	}

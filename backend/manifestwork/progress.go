@@ -32,15 +32,15 @@ func progressOf(cluster string, work *ocmworkv1.ManifestWork, template *ocmworkv
 		return m
 	}
 	m.Progress = Progressing
-	applied := current(work, ocmworkv1.ConditionApplied)
+	applied := work.CurrentCondition(ocmworkv1.ConditionApplied)
 	if applied == nil {
 		return m
 	}
-	if degraded := current(work, ocmworkv1.ConditionDegraded); degraded != nil && degraded.Status == metav1.ConditionTrue {
+	if degraded := work.CurrentCondition(ocmworkv1.ConditionDegraded); degraded != nil && degraded.Status == metav1.ConditionTrue {
 		m.Progress, m.Since = Failed, degraded.LastTransitionTime.Time
 		return m
 	}
-	available, moving := current(work, ocmworkv1.ConditionAvailable), current(work, ocmworkv1.ConditionProgressing)
+	available, moving := work.CurrentCondition(ocmworkv1.ConditionAvailable), work.CurrentCondition(ocmworkv1.ConditionProgressing)
 	switch {
 	case applied.Status != metav1.ConditionTrue, available == nil, available.Status != metav1.ConditionTrue:
 		return m
@@ -56,15 +56,6 @@ func progressOf(cluster string, work *ocmworkv1.ManifestWork, template *ocmworkv
 		}
 	}
 	return m
-}
-
-// current is a condition that is about the current spec of a work.
-func current(work *ocmworkv1.ManifestWork, kind string) *metav1.Condition {
-	condition := meta.FindStatusCondition(work.Status.Conditions, kind)
-	if condition == nil || condition.ObservedGeneration != 0 && condition.ObservedGeneration < work.Generation {
-		return nil
-	}
-	return condition
 }
 
 func toldAt(work *ocmworkv1.ManifestWork) time.Time {

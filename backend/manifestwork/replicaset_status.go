@@ -79,7 +79,7 @@ func count(summary *ocmworkv1alpha1.ManifestWorkReplicaSetSummary, work *ocmwork
 }
 
 func isTrue(work *ocmworkv1.ManifestWork, kind string) bool {
-	condition := current(work, kind)
+	condition := work.CurrentCondition(kind)
 	return condition != nil && condition.Status == metav1.ConditionTrue
 }
 

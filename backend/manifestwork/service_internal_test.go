@@ -57,6 +57,29 @@ func TestRowOfAWork(t *testing.T) {
 	}
 }
 
+// TestRowOfAChangedWork: what was said of a work before it was changed, and of manifests that are gone, says nothing of what it carries now.
+func TestRowOfAChangedWork(t *testing.T) {
+	work := someWork()
+	for _, kind := range []string{"Applied", "Available"} {
+		condition := saidOf(kind, "True", "Done")
+		condition.ObservedGeneration = 1
+		work.Status.Conditions = append(work.Status.Conditions, condition)
+	}
+	work.Generation = 1
+	if row := rowOf(work); stateOf(&row) != stateAvailable {
+		t.Errorf("before the change it is %s", stateOf(&row))
+	}
+	work.Generation = 2
+	work.Spec.Workload.Manifests[1].Raw = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"shop","namespace":"shop"}}`)
+	gone := work.Status.ResourceStatus.Manifests[0]
+	gone.ResourceMeta.Ordinal = 2
+	work.Status.ResourceStatus.Manifests = append(work.Status.ResourceStatus.Manifests, gone)
+	row := rowOf(work)
+	if diff := cmp.Diff(ManifestCounts{Total: 2}, row.Manifests); stateOf(&row) != statePending || diff != "" {
+		t.Errorf("after the change it is %s; manifests (-want +got):\n%s", stateOf(&row), diff)
+	}
+}
+
 func TestWhoMadeAWork(t *testing.T) {
 	work := someWork()
 	if row := rowOf(work); row.Relayed || row.Owner != "" {

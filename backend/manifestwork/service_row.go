@@ -96,13 +96,16 @@ func rowOf(work *ocmworkv1.ManifestWork) Row {
 		Removing: work.DeletionTimestamp != nil, CreatedAt: work.CreationTimestamp.UTC(),
 	}
 	row.Manifests.Total = len(work.Spec.Workload.Manifests)
-	for i := range work.Status.ResourceStatus.Manifests {
-		row.Manifests.count(work.Status.ResourceStatus.Manifests[i].Conditions)
+	upToDate := work.CurrentCondition(ocmworkv1.ConditionApplied) != nil // then no manifest needs to be read for its name
+	for i, told := range toldOf(work) {
+		if told != nil && (upToDate || sameName(told, nameOf(work.Spec.Workload.Manifests[i].Raw))) {
+			row.Manifests.count(told.Conditions)
+		}
 	}
 	for _, kind := range []string{ocmworkv1.ConditionAvailable, ocmworkv1.ConditionApplied} { // what is not applied matters more
-		condition := meta.FindStatusCondition(work.Status.Conditions, kind)
+		condition := work.CurrentCondition(kind)
 		if condition == nil {
-			continue
+			continue // what was said of the manifests before counts no more
 		}
 		if kind == ocmworkv1.ConditionApplied {
 			row.Applied = string(condition.Status)
@@ -152,24 +155,43 @@ func detailOf(work *ocmworkv1.ManifestWork) Detail {
 	if executor := work.Spec.Executor; executor != nil && executor.Subject.ServiceAccount != nil {
 		detail.Executor = executor.Subject.ServiceAccount.Namespace + "/" + executor.Subject.ServiceAccount.Name
 	}
-	told := map[int]*ocmworkv1.ManifestCondition{}
-	for i := range work.Status.ResourceStatus.Manifests {
-		manifest := &work.Status.ResourceStatus.Manifests[i]
-		told[int(manifest.ResourceMeta.Ordinal)] = manifest
-	}
-	for i := range work.Spec.Workload.Manifests {
-		detail.Objects = append(detail.Objects, objectOf(i, work.Spec.Workload.Manifests[i].Raw, told[i]))
+	for i, told := range toldOf(work) {
+		detail.Objects = append(detail.Objects, objectOf(i, work.Spec.Workload.Manifests[i].Raw, told))
 	}
 	return detail
 }
 
+// toldOf is what the agent says of each manifest of a work, nil where it has said nothing.
+func toldOf(work *ocmworkv1.ManifestWork) []*ocmworkv1.ManifestCondition {
+	told := make([]*ocmworkv1.ManifestCondition, len(work.Spec.Workload.Manifests))
+	for i := range work.Status.ResourceStatus.Manifests {
+		manifest := &work.Status.ResourceStatus.Manifests[i]
+		if ordinal := int(manifest.ResourceMeta.Ordinal); ordinal >= 0 && ordinal < len(told) {
+			told[ordinal] = manifest
+		}
+	}
+	return told
+}
+
+// nameOf is all of a manifest that may be shown.
+func nameOf(raw []byte) metav1.PartialObjectMetadata {
+	var manifest metav1.PartialObjectMetadata
+	if json.Unmarshal(raw, &manifest) != nil {
+		return metav1.PartialObjectMetadata{}
+	}
+	return manifest
+}
+
+// sameName tells that an agent speaks of this manifest, not of one that was in its place before.
+func sameName(told *ocmworkv1.ManifestCondition, manifest metav1.PartialObjectMetadata) bool {
+	return told.ResourceMeta.Name == "" || told.ResourceMeta.Name == manifest.Name
+}
+
 func objectOf(ordinal int, raw []byte, told *ocmworkv1.ManifestCondition) Object {
 	object := Object{Ordinal: ordinal, Conditions: []Condition{}, Feedback: []Feedback{}}
-	var manifest metav1.PartialObjectMetadata
-	if json.Unmarshal(raw, &manifest) == nil {
-		object.APIVersion, object.Kind, object.Namespace, object.Name = manifest.APIVersion, manifest.Kind, manifest.Namespace, manifest.Name
-	}
-	if told == nil || told.ResourceMeta.Name != "" && told.ResourceMeta.Name != object.Name {
+	manifest := nameOf(raw)
+	object.APIVersion, object.Kind, object.Namespace, object.Name = manifest.APIVersion, manifest.Kind, manifest.Namespace, manifest.Name
+	if told == nil || !sameName(told, manifest) {
 		return object // the agent still speaks of the manifests before
 	}
 	object.Conditions = conditionsOf(told.Conditions)
