@@ -32,8 +32,9 @@ it('knows a sentence by its English text, the most exact one first', () => {
   expect(reworded(en, 'edge-7: the object has not been applied yet.')).toBe('edge-7: the object has not been applied yet.');
 });
 
-it('does not name a cluster twice', () => {
-  expect(aboutCluster(en, 'edge-7: sending is suspended.', 'edge-7')).toBe('sending is suspended.');
+it('does not name a cluster twice, and leaves what a member said as it is', () => {
+  expect(aboutCluster(en, 'edge-7: sending is suspended.', 'edge-7')).toBe('Sending is suspended.');
+  expect(aboutCluster(en, 'edge-7: deployments.apps "a" is forbidden', 'edge-7')).toBe('deployments.apps "a" is forbidden');
   expect(aboutCluster(zh, 'edge-7: sending is suspended.', 'edge-7')).toBe('下发已暂停。');
   expect(aboutCluster(en, 'edge-70: sending is suspended.', 'edge-7')).toBe('edge-70: sending is suspended.');
 });

@@ -31,7 +31,15 @@ export function reworded(words: FactWords, text: string): string {
 /** A sentence about a cluster where the cluster is named already. */
 export function aboutCluster(words: FactWords, text: string, cluster: string | undefined): string {
   const said = reworded(words, text);
-  return cluster && (said.startsWith(`${cluster}: `) || said.startsWith(`${cluster}：`)) ? said.slice(cluster.length + 1).trimStart() : said;
+  if (!cluster || !(said.startsWith(`${cluster}: `) || said.startsWith(`${cluster}：`))) return said;
+  const rest = said.slice(cluster.length + 1).trimStart();
+  // Sentences of the hub begin anew; what a member said is left as it is.
+  return ownWords(text) ? rest.charAt(0).toUpperCase() + rest.slice(1) : rest;
+}
+
+function ownWords(text: string): boolean {
+  const code = codeOf(text);
+  return code !== undefined && !en.facts[code]?.startsWith('{cluster}: {message}');
 }
 
 /** What members say when they refuse an object, the most exact first. */

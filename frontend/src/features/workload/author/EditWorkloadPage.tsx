@@ -21,16 +21,17 @@ export default function EditWorkloadPage(at: WorkloadKey) {
   const words = useWords(workloadWords);
   const explain = useExplain();
   const query = useQuery(workloadDetail(at));
-  if (query.data) return <Opened at={at} yaml={withoutMarks(query.data.yaml)} newest={async () => { const { data } = await query.refetch(); return data && withoutMarks(data.yaml); }} />;
+  if (query.data) return <Opened at={at} whole={query.data.yaml} newest={async () => { const { data } = await query.refetch(); return data && withoutMarks(data.yaml); }} />;
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.workloads()}>{words.toList}</Link>}>{words.goneText}</Empty>;
   }
   return query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={8} />;
 }
 
-function Opened({ at, yaml, newest }: { at: WorkloadKey; yaml: string; newest: () => Promise<string | undefined> }) {
+function Opened({ at, whole, newest }: { at: WorkloadKey; whole: string; newest: () => Promise<string | undefined> }) {
   const words = useWords(authorWords);
   const { user } = useSession();
-  const [session] = useState(() => openSession(`${user.name}/${idOf(at)}`, yaml, words.yaml));
-  return <WorkloadEditor title={words.editTitle(at.name)} session={session} saved={at} newest={newest} back={`${paths.workload({ ...at, apiVersion: at.group === 'core' ? at.version : `${at.group}/${at.version}`, namespace: at.namespace === '-' ? '' : at.namespace })}?tab=yaml`} />;
+  const [session] = useState(() => openSession(`${user.name}/${idOf(at)}`, withoutMarks(whole), words.yaml));
+  const [marked] = useState(() => withoutMarks(whole) !== whole);
+  return <WorkloadEditor title={words.editTitle(at.name)} session={session} saved={at} above={marked && <p className="dim">{words.marksKept}</p>} newest={newest} back={`${paths.workload({ ...at, apiVersion: at.group === 'core' ? at.version : `${at.group}/${at.version}`, namespace: at.namespace === '-' ? '' : at.namespace })}?tab=yaml`} />;
 }

@@ -7,6 +7,7 @@ export const en = {
   name: 'Name',
   namespace: 'Namespace',
   fixedName: 'Name and namespace stay. Make a new object to have another name.',
+  marksKept: 'What the hub notes on the object for itself, such as the policy that holds it, is left out here and stays as it is.',
   image: 'Image',
   firstImage: (n: number) => `Of the first of ${n} containers; the others are in the text.`,
   replicas: 'Replicas',

@@ -9,6 +9,7 @@ export const zh: AuthorWords = {
   name: '名称',
   namespace: '命名空间',
   fixedName: '名称和命名空间不可更改。需要其他名称时，请新建对象。',
+  marksKept: '中心自己记在对象上的内容（例如它所属的策略）不在此显示，保存时保持不变。',
   image: '镜像',
   firstImage: (n) => `${n} 个容器中的第一个；其余的见文本。`,
   replicas: '副本',
