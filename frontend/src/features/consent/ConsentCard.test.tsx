@@ -42,6 +42,13 @@ it('decides on the very request that is shown', async () => {
   expect(decided.mock.calls.map(([{ action, request }]) => [action, request])).toEqual([['approve', 'edge-x7z'], ['accept', undefined], ['deny', undefined]]);
 });
 
+it('offers to choose a cluster only where there are several', async () => {
+  const session = { user: { name: 'ada', role: 'operator' } } as SessionInfo;
+  const shown = (chosen?: boolean) => render(<SessionProvider value={session}><ConsentCard row={row} onDecide={() => undefined} chosen={chosen} onChoose={() => undefined} /></SessionProvider>);
+  expect((await shown(false)).querySelectorAll('input[type="checkbox"]')).toHaveLength(1);
+  expect((await shown()).querySelectorAll('input[type="checkbox"]')).toHaveLength(0);
+});
+
 it('lets viewers look only', async () => {
   const place = await card(row, 'viewer');
   expect(button(place, 'Accept edge')?.disabled).toBe(true);

@@ -17,13 +17,14 @@ import { consentWords } from './words';
 interface ConsentCardProps {
   row: WaitingRow;
   onDecide: (decision: Decision) => void;
-  /** Leave both out where one cluster stands alone. */
+  /** Leave it out where there is nothing to choose from. */
   chosen?: boolean;
+  /** Leave it out where one cluster stands alone. */
   onChoose?: (cluster: string, chosen: boolean) => void;
 }
 
 /** One cluster with its two consents side by side; they are independent of each other. */
-export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen = false, onChoose }: ConsentCardProps) {
+export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen, onChoose }: ConsentCardProps) {
   const words = useWords(consentWords);
   const may = useMay('operator');
   const { label, tone } = standing(words, row);
@@ -33,7 +34,7 @@ export const ConsentCard = memo(function ConsentCard({ row, onDecide, chosen = f
   return (
     <article className={styles['card']} aria-label={row.cluster} data-waits={row.waits || undefined}>
       <header className={styles['head']}>
-        {onChoose && row.waits && <Checkbox aria-label={words.choose(row.cluster)} checked={chosen} disabled={!may} onChange={(event) => onChoose(row.cluster, event.currentTarget.checked)} />}
+        {onChoose && chosen !== undefined && row.waits && <Checkbox aria-label={words.choose(row.cluster)} checked={chosen} disabled={!may} onChange={(event) => onChoose(row.cluster, event.currentTarget.checked)} />}
         <h2 className={styles['name']}>{row.cluster}</h2>
         <StateMark tone={tone}>{label}</StateMark>
         <span className="dim small"><Age at={row.createdAt} ago /></span>

@@ -79,7 +79,7 @@ function Room({ list, empty }: { list: ListState<WaitingRow>; empty: ReactNode }
       <Fresh count={list.fresh} onShow={() => { window.scrollTo({ top: 0 }); list.retry(); }} />
       {may && waiting.length > 1 && <BulkBar waiting={waiting} chosen={rows} onChoose={(all) => setChosen(new Set(all ? waiting.map((row) => row.cluster) : []))} onDecide={setDecision} />}
       <ul className={styles['list']} aria-label={words.title}>
-        {list.rows.map((row) => <li key={row.cluster}><ConsentCard row={row} onDecide={setDecision} chosen={chosen.has(row.cluster)} onChoose={choose} /></li>)}
+        {list.rows.map((row) => <li key={row.cluster}><ConsentCard row={row} onDecide={setDecision} chosen={waiting.length > 1 ? chosen.has(row.cluster) : undefined} onChoose={choose} /></li>)}
       </ul>
       <More shown={list.rows.length} total={list.total} hasMore={list.hasMore} loading={list.loadingMore} onMore={list.more} />
       <Suspense>{decision && <DecideDialog decision={decision} onClose={close} />}</Suspense>

@@ -26,6 +26,7 @@ import { tones } from './state';
 import { managedWords } from './words';
 import { WorksTab } from './WorksTab';
 
+const DeleteWorkDialog = part(() => import('./DeleteWorkDialog'));
 const LeavingDialog = part(() => import('./LeavingDialog'));
 const RemoveDialog = part(() => import('./RemoveDialog'));
 const WorkDialog = part(() => import('./WorkDialog'));
@@ -76,7 +77,9 @@ export default function ManagedPage({ name }: { name: string }) {
         {search.has('remove') && may && (cluster.removing
           ? <LeavingDialog name={name} onClose={() => set('remove', undefined)} />
           : <RemoveDialog cluster={cluster} onClose={() => set('remove', undefined)} />)}
-        {work && <WorkDialog cluster={name} work={work} onClose={() => set('work', undefined)} />}
+        {work && (search.has('delete') && may
+          ? <DeleteWorkDialog cluster={name} work={work} onClose={() => setSearch((all) => { all.delete('delete'); all.delete('work'); return all; }, { replace: true })} />
+          : <WorkDialog cluster={name} work={work} onDelete={() => set('delete', '1')} onClose={() => set('work', undefined)} />)}
       </Suspense>
     </div>
   );

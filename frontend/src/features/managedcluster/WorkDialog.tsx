@@ -1,11 +1,13 @@
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useExplain } from '@/api/errors';
 import type { ManifestWorkDetail } from '@/api/model';
 import { Said } from '@/api/said';
+import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
-import { Dialog } from '@/shared/ui/Dialog';
+import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
 import { Facts } from '@/shared/ui/Facts';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -19,12 +21,18 @@ import { managedWords } from './words';
 type Item = ManifestWorkDetail['objects'][number];
 
 /** One ManifestWork: each object, what the agent says of it, and what it read from it. */
-export default function WorkDialog({ cluster, work, onClose }: { cluster: string; work: string; onClose: () => void }) {
+export default function WorkDialog({ cluster, work, onDelete, onClose }: { cluster: string; work: string; onDelete: () => void; onClose: () => void }) {
+  const words = useWords(managedWords);
+  const may = useMay('operator');
   const explain = useExplain();
   const query = useQuery(workDetail(cluster, work));
   return (
     <Dialog onClose={onClose} wide title={work}>
       {query.data ? <Details work={query.data} /> : query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={4} />}
+      {/* What a policy or a replica set made would be made again. */}
+      {query.data && !query.data.owner && !query.data.relayed && !query.data.removing && (
+        <DialogButtons><Button variant="default" disabled={!may} title={may ? undefined : words.needRole} onClick={onDelete}>{words.deleteWork}</Button></DialogButtons>
+      )}
     </Dialog>
   );
 }

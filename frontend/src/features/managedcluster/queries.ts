@@ -41,6 +41,14 @@ export function workDetail(name: string, work: string) {
   });
 }
 
+/** Deletes a work. What becomes of its objects is said by itself; the hub refuses for one that a replica set would make again. */
+export function deleteWork(name: string, work: string) {
+  return mutationOptions({
+    mutationFn: () => del(`${path(name)}/works/${encodeURIComponent(work)}`, { confirm: work }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['manifest-works', 'count', name] }),
+  });
+}
+
 /** What the audit knows of one ManagedCluster; the audit's own topic keeps it true. */
 export function managedHistory(name: string) {
   return { ...liveList<Page<AuditEntry>>('audit', `${path(name)}/history`, {}), staleTime: 0 };

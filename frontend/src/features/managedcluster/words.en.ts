@@ -108,6 +108,12 @@ export const en = {
   detailsOf: (name: string) => `Details of ${name}`,
   deletePolicy: 'When it goes',
   deletePolicies: { Foreground: 'its objects go first', Orphan: 'its objects stay', SelectivelyOrphan: 'some of its objects stay' },
+  deleteWork: 'Delete…',
+  deleteWorkNamed: (work: string) => `Delete ${work}`,
+  deleteWorkTexts: {
+    Foreground: 'The agent first deletes these objects in the cluster:', Orphan: 'These objects stay in the cluster, and nobody looks after them any more:',
+    SelectivelyOrphan: 'The agent first deletes those of these objects in the cluster that the ManifestWork does not leave there:',
+  },
   executor: 'Applied as',
   executorSelf: 'the agent itself',
   objects: 'Objects',

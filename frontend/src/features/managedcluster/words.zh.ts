@@ -107,6 +107,12 @@ export const zh: ManagedWords = {
   detailsOf: (name) => `${name} 的详情`,
   deletePolicy: '删除时',
   deletePolicies: { Foreground: '先删除其对象', Orphan: '保留其对象', SelectivelyOrphan: '保留部分对象' },
+  deleteWork: '删除…',
+  deleteWorkNamed: (work) => `删除 ${work}`,
+  deleteWorkTexts: {
+    Foreground: '代理会先删除集群中的这些对象：', Orphan: '这些对象留在集群中，此后无人管理：',
+    SelectivelyOrphan: '代理会先删除集群中的这些对象，ManifestWork 声明保留的除外：',
+  },
   executor: '应用身份',
   executorSelf: '代理自身',
   objects: '对象',

@@ -73,7 +73,7 @@ function Card({ row }: { row: OperatorRow }) {
       {row.related.length > 0 && (
         <details className={styles['related']}>
           <summary>{words.related(row.related.length)}</summary>
-          <ul>{row.related.map((one) => <li key={`${one.resource} ${one.namespace ?? ''} ${one.name}`}><span className="dim">{one.resource}</span> <code>{one.namespace ? `${one.namespace}/` : ''}{one.name}</code></li>)}</ul>
+          <ul>{row.related.map((one) => <li key={`${one.resource} ${one.namespace ?? ''} ${one.name}`}><span className="dim">{one.resource}</span> <code>{one.namespace ? `${one.namespace}/` : ''}{one.name}</code>{one.generation > 0 && <span className="dim small"> {words.generation(one.generation)}</span>}</li>)}</ul>
         </details>
       )}
     </article>

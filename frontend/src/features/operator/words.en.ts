@@ -19,6 +19,7 @@ export const en = {
   reason: 'Reason',
   message: 'Message',
   none: 'Nothing was reported yet.',
+  generation: (n: number) => `generation ${n}`,
   related: (n: number) => (n === 1 ? '1 object applied' : `${n} objects applied`),
 };
 

@@ -21,5 +21,6 @@ export const zh: OperatorWords = {
   reason: '原因',
   message: '信息',
   none: '尚无上报。',
+  generation: (n) => `第 ${n} 代`,
   related: (n) => `已应用 ${n} 个对象`,
 };
