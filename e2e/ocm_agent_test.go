@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -235,22 +236,28 @@ func (r ocmRequest) create(ctx context.Context, config *rest.Config) (name strin
 	return made.Name, keyPEM, nil
 }
 
+// introduce introduces a cluster as its agent does: it asks for both consents. It
+// returns the name of the request for a certificate and its key.
+func introduce(t testing.TB, by *rest.Config, cluster, agent string) (request string, keyPEM []byte) {
+	t.Helper()
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":false},"status":{"conditions":null,"version":{}}}`,
+		ocmv1.GroupVersion.String(), cluster)
+	if err := send(t.Context(), by, http.MethodPost, managedPath, body); err != nil {
+		t.Fatalf("introduce %s: %v", cluster, err)
+	}
+	request, keyPEM, err := requestOf(cluster, agent).create(t.Context(), by)
+	if err != nil {
+		t.Fatalf("ask for a certificate of %s: %v", cluster, err)
+	}
+	return request, keyPEM
+}
+
 // ocmIdentity introduces a cluster as its agent does, approves its certificate and
 // returns the agent's identity. The cluster is not accepted.
 func ocmIdentity(t testing.TB, h *hub, cluster, agent string) *rest.Config {
 	t.Helper()
 	config := bootstrapConfig(t, h, ocmToken(t, h))
-	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":false},"status":{"conditions":null,"version":{}}}`,
-		ocmv1.GroupVersion.String(), cluster)
-	err := kubernetes.NewForConfigOrDie(config).Discovery().RESTClient().Post().AbsPath("/apis/cluster.open-cluster-management.io/v1/managedclusters").
-		SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error()
-	if err != nil {
-		t.Fatalf("introduce %s: %v", cluster, err)
-	}
-	name, keyPEM, err := requestOf(cluster, agent).create(t.Context(), config)
-	if err != nil {
-		t.Fatalf("ask for a certificate of %s: %v", cluster, err)
-	}
+	name, keyPEM := introduce(t, config, cluster, agent)
 	h.approveRequest(t, name)
 	identity := rest.AnonymousClientConfig(config)
 	identity.CertData, identity.KeyData, identity.QPS = h.awaitIssued(t, name), keyPEM, -1

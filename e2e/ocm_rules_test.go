@@ -2,13 +2,11 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
@@ -18,18 +16,6 @@ import (
 type approvalRule struct {
 	ID, Kind, Value, Source string
 	Uses                    int
-}
-
-// introduce announces a cluster and asks for its certificate, as its agent does.
-func introduce(t testing.TB, by *rest.Config, cluster string) {
-	t.Helper()
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":false}}`, ocmv1.GroupVersion.String(), cluster)
-	if err := send(t.Context(), by, http.MethodPost, managedPath, object); err != nil {
-		t.Fatalf("announce %s: %v", cluster, err)
-	}
-	if _, _, err := requestOf(cluster, "abcde").create(t.Context(), by); err != nil {
-		t.Fatalf("ask for a certificate of %s: %v", cluster, err)
-	}
 }
 
 // waits checks that a cluster has neither consent, and that the waiting room says so.
@@ -99,7 +85,7 @@ func TestOCMApprovalRules(t *testing.T) {
 	} {
 		var rule approvalRule
 		must(t, root, "POST", "/api/v1/approval-rules", map[string]any{"kind": c.kind, "value": c.value, "approve": true, "accept": true}, &rule)
-		introduce(t, bootstrapConfig(t, h, c.strangeToken), c.strange)
+		introduce(t, bootstrapConfig(t, h, c.strangeToken), c.strange, "abcde")
 		startRegistration(t, m, c.fits, ocmBootstrap(t, h, c.token), "--namespace", "agent-"+c.fits)
 		h.awaitManaged(t, c.fits, ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
 		h.awaitConsents(t, c.fits, c.kind+" "+c.value)
@@ -111,7 +97,7 @@ func TestOCMApprovalRules(t *testing.T) {
 
 		must(t, root, "DELETE", "/api/v1/approval-rules/"+rule.ID, nil, nil)
 		if c.next != "" {
-			introduce(t, bootstrapConfig(t, h, c.token), c.next)
+			introduce(t, bootstrapConfig(t, h, c.token), c.next, "abcde")
 			waiting = append(waiting, c.next)
 		}
 		waiting = append(waiting, c.strange)

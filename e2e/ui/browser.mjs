@@ -1,5 +1,7 @@
 // What every browser test shares: Debian's Chromium, a page that remembers what went wrong in it, screenshots.
+import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 import { violations } from './accessible.mjs';
 
@@ -11,6 +13,8 @@ export const setting = {
   hubKubeconfig: process.env.MUSTER_HUB_KUBECONFIG,
   pullKubeconfig: process.env.MUSTER_PULL_KUBECONFIG,
   pushKubeconfig: process.env.MUSTER_PUSH_KUBECONFIG,
+  eastKubeconfig: process.env.MUSTER_EAST_KUBECONFIG,
+  westKubeconfig: process.env.MUSTER_WEST_KUBECONFIG,
   screenshots: process.env.MUSTER_SCREENSHOTS,
 };
 
@@ -27,6 +31,15 @@ const flags = [
 
 export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+}
+
+/** kubectl on the hub, unless args lead elsewhere, with text for its standard input. */
+export async function kubectl(args, text) {
+  const elsewhere = args.includes('--kubeconfig') || args.includes('--server');
+  const run = promisify(execFile)(`${setting.bin}/kube`, ['kubectl', ...(elsewhere ? [] : ['--kubeconfig', setting.hubKubeconfig]), ...args]);
+  run.child.stdin.on('error', () => {}); // one that ends without having read says why by its status
+  run.child.stdin.end(text);
+  return (await run).stdout;
 }
 
 /** A browser context, as of one person, and the faults seen in its pages. */

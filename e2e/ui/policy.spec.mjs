@@ -1,21 +1,12 @@
 // From a Deployment without a policy to a workload that one can follow into its cluster: gallery, editor, preview,
 // policy in effect, topology, what overrides change. It goes on with the hub and the cluster "pushed" of cluster.spec.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
-import { chosenPassword, launch, person, photograph, setting, signIn } from './browser.mjs';
+import { chosenPassword, kubectl, launch, person, photograph, setting, signIn } from './browser.mjs';
 
 let browser;
 let admin;
 let page;
-
-/** kubectl on the hub, with text for its standard input. */
-async function kubectl(args, text = '') {
-  const run = promisify(execFile)(`${setting.bin}/kube`, ['kubectl', '--kubeconfig', setting.hubKubeconfig, ...args]);
-  run.child.stdin.end(text);
-  return (await run).stdout;
-}
 
 before(async () => {
   browser = await launch();
