@@ -237,6 +237,8 @@ func TestAvailabilityFollowsTheDeployments(t *testing.T) {
 	none := component.Rollout{Name: "b", Desired: 1, Observed: true}
 	zero := component.Rollout{Name: "b", Observed: true}
 	gone := component.Rollout{Name: "b", Missing: true}
+	unseen := component.Rollout{Name: "b"}
+	before := component.Rollout{Name: "b", Desired: 1, Available: 1}
 	for _, c := range []struct {
 		name  string
 		work  component.Rollout
@@ -246,6 +248,8 @@ func TestAvailabilityFollowsTheDeployments(t *testing.T) {
 		{"both run", good, []string{"KlusterletAvailable", "DeploymentsFunctional", "DeploymentsFunctional"}, []metav1.ConditionStatus{"True", "False", "False"}},
 		{"no pod", none, []string{"NoAvailablePods", "DeploymentsFunctional", "UnavailablePods"}, []metav1.ConditionStatus{"False", "False", "True"}},
 		{"none wanted yet", zero, []string{"NoAvailablePods", "DeploymentsFunctional", "DeploymentsFunctional"}, []metav1.ConditionStatus{"False", "False", "False"}},
+		{"none wanted yet, and nothing said of it", unseen, []string{"NoAvailablePods", "DeploymentsFunctional", "DeploymentsFunctional"}, []metav1.ConditionStatus{"False", "False", "False"}},
+		{"what runs is what was wanted before", before, []string{"KlusterletAvailable", "DeploymentsFunctional", "UnavailablePods"}, []metav1.ConditionStatus{"True", "False", "True"}},
 		{"deployment missing", gone, []string{"GetDeploymentFailed", "DeploymentsFunctional", "GetDeploymentFailed"}, []metav1.ConditionStatus{"False", "False", "True"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,6 +264,8 @@ func TestAvailabilityFollowsTheDeployments(t *testing.T) {
 				at := slices.IndexFunc(k.Status.Conditions, func(got metav1.Condition) bool { return got.Type == kind })
 				if got := k.Status.Conditions[at]; got.Reason != c.want[i] || got.Status != c.value[i] {
 					t.Errorf("%s is %s/%s, want %s/%s", kind, got.Status, got.Reason, c.value[i], c.want[i])
+				} else if got.Status == metav1.ConditionTrue && strings.HasPrefix(got.Message, "0 ") {
+					t.Errorf("%s is %s/%s, and nothing is the matter: %s", kind, got.Status, got.Reason, got.Message)
 				}
 			}
 		})
