@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 )
@@ -131,7 +132,7 @@ func clockCondition(cluster *ocmv1.ManagedCluster, state clockState) (metav1.Con
 	case clockOff:
 		return metav1.Condition{
 			Type: ocmv1.ConditionClockSynced, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonClockOutOfSync,
-			Message: "The clocks of cluster and hub differ by more than " + patience(cluster).String() + ". Until they agree, the agent does not report.",
+			Message: "The clocks of cluster and hub differ by more than " + duration.HumanDuration(patience(cluster)) + ". Until they agree, the agent does not report.",
 		}, true
 	}
 	return metav1.Condition{}, false
@@ -141,6 +142,6 @@ func clockCondition(cluster *ocmv1.ManagedCluster, state clockState) (metav1.Con
 func silentCondition(cluster *ocmv1.ManagedCluster) metav1.Condition {
 	return metav1.Condition{
 		Type: ocmv1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: ocmv1.ReasonLeaseUpdateStopped,
-		Message: "The agent has not renewed its lease for " + patience(cluster).String() + ".",
+		Message: "The agent has not renewed its lease for " + duration.HumanDuration(patience(cluster)) + ".",
 	}
 }

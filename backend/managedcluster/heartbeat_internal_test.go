@@ -32,6 +32,18 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+func TestPatienceIsToldInPlainWords(t *testing.T) {
+	t.Parallel()
+	cluster := &ocmv1.ManagedCluster{}
+	if got, want := silentCondition(cluster).Message, "The agent has not renewed its lease for 5m."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	off, _ := clockCondition(cluster, clockOff)
+	if want := "The clocks of cluster and hub differ by more than 5m. Until they agree, the agent does not report."; off.Message != want {
+		t.Errorf("%q, want %q", off.Message, want)
+	}
+}
+
 // sight is one look at a cluster: what the agent wrote, and when the hub looked.
 type sight struct {
 	after   time.Duration // since midday

@@ -240,7 +240,8 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 	case r.Joined:
 		by(StateJoining, ocmv1.ConditionJoined, "", "")
 	default:
-		by(StateJoining, ocmv1.ConditionHubAccepted, "NoStatusYet", "The agent has not reported yet.")
+		by(StateJoining, ocmv1.ConditionHubAccepted, "", "")
+		r.Reason, r.Message = "NoStatusYet", "The agent has not reported yet." // the acceptance is not what it waits for
 	}
 }
 

@@ -128,6 +128,9 @@ func makeFleet(t *testing.T, hub *kubetest.Hub) {
 			m.Status.ClusterClaims = []ocmv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}}
 		})
 	}
+	report(t, hub, &ocmv1.ManagedCluster{}, "member1", func(m *ocmv1.ManagedCluster) {
+		said(&m.Status.Conditions, ocmv1.ConditionHubAccepted, metav1.ConditionTrue)
+	})
 	work := &ocmworkv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "edge-1", Name: "web", Finalizers: []string{ocmworkv1.ManifestWorkFinalizer}}}
 	work.Spec.Workload.Manifests = []ocmworkv1.Manifest{{}}
 	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)
@@ -182,6 +185,7 @@ func testRead(t *testing.T, api http.Handler) {
 		get("all by name", "/managed-clusters", listed([]string{"edge-1", "edge-2", "member1", "newcomer", "refused"}, counts)),
 		get("a state counts all the same", "/managed-clusters?state=ready", listed([]string{"edge-1"}, counts)),
 		{Name: "denied before it was accepted", Method: "GET", Path: "/api/v1/managed-clusters/refused", Header: viewer, Status: 200, Contains: []string{`"state":"denied"`, `in the waiting room: not ours"`, `"since":"2026-11-21T12:00:00Z"`}},
+		{Name: "accepted and not heard", Method: "GET", Path: "/api/v1/managed-clusters/member1", Header: viewer, Status: 200, Contains: []string{`"state":"joining"`, `"reason":"NoStatusYet"`, `"since":"2`}},
 		get("a dialect", "/managed-clusters?dialect=karmada", listed([]string{"member1"}, nil)),
 		get("a text and an order", "/managed-clusters?q=EDGE&sort=-name", listed([]string{"edge-2", "edge-1"}, nil)),
 		get("a set that has none", "/managed-clusters?set=other", listed([]string{}, nil)),
