@@ -48,6 +48,7 @@ func TestPlacements(t *testing.T) {
 			"missing-api":         testMissingAPI,
 			"spread":              testSpread,
 			"divided-dynamically": testDividedDynamically,
+			"rebalanced":          testRebalanced,
 			"scheduling-held":     testSchedulingHeld,
 			"preempted":           testPreempted,
 		} {
@@ -242,6 +243,31 @@ func testDividedDynamically(t *testing.T, s *space) {
 	s.mend(t, onHub, aDeployment, "vast", "{spec: {replicas: 1}}")
 	s.awaitPlaced(t, "vast-deployment", "cluster1:1")
 	s.awaitScheduled(t, "vast-deployment", "True", "Success")
+}
+
+// testRebalanced: replicas stay where they are when there is more choice, grow and
+// shrink from there, and move when a WorkloadRebalancer asks for it.
+func testRebalanced(t *testing.T, s *space) {
+	const kind = "apps.karmada.io/v1alpha1 WorkloadRebalancer"
+	s.workload(t, "web", 6, "100m", everywhere+", clusterAffinity: {clusterNames: [cluster2]}, "+dynamically)
+	s.awaitPlaced(t, "web-deployment", "cluster2:6")
+	s.workload(t, "web", 6, "100m", everywhere+", clusterAffinity: {clusterNames: [cluster1, cluster2]}, "+dynamically)
+	s.awaits(t, onHub, aBinding, "web-deployment", "placed anew", func(o *unstructured.Unstructured) bool {
+		return strings.Contains(valueAt(o, "metadata annotations policy.karmada.io/applied-placement"), pushName)
+	})
+	s.awaitPlaced(t, "web-deployment", "cluster2:6")
+	s.sees(t, pullName, aDeployment, "web", "spec replicas", "6")
+	s.put(t, `{apiVersion: apps.karmada.io/v1alpha1, kind: WorkloadRebalancer, metadata: {name: rebalanced}, spec: {workloads: [
+		{apiVersion: apps/v1, kind: Deployment, name: missing, namespace: %[1]s}, {apiVersion: apps/v1, kind: Deployment, name: web, namespace: %[1]s}]}}`, s.namespace)
+	s.sees(t, onHub, kind, "rebalanced", "status observedWorkloads 0 result", "Failed", "status observedWorkloads 0 reason", "ReferencedBindingNotFound",
+		"status observedWorkloads 1 result", "Successful")
+	s.awaitPlaced(t, "web-deployment", "cluster1:4", "cluster2:2")
+	s.sees(t, pushName, aDeployment, "web", "spec replicas", "4")
+	s.sees(t, pullName, aDeployment, "web", "spec replicas", "2")
+	s.mend(t, onHub, kind, "rebalanced", "{spec: {ttlSecondsAfterFinished: 0}}")
+	s.gone(t, onHub, kind, "rebalanced")
+	s.mend(t, onHub, aDeployment, "web", "{spec: {replicas: 3}}") // by what they have: 4 to 2
+	s.awaitPlaced(t, "web-deployment", "cluster1:2", "cluster2:1")
 }
 
 // testSchedulingHeld: a binding whose scheduling is held stays where it is; and its

@@ -22,25 +22,26 @@ const (
 )
 
 // Needed says whether a binding must be scheduled now, for which reason, and
-// whether afresh (contract section 9.1).
+// whether afresh (contract section 9.1). It is scheduled afresh whenever that was
+// asked for, whatever else changed: the request counts as answered afterwards.
 func Needed(b workv1alpha2.Binding, s *Snapshot) (why string, fresh, needed bool) {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	requested := spec.RescheduleTriggeredAt != nil &&
 		(status.LastScheduledTime == nil || spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time))
 	switch {
 	case placementChanged(b):
-		return whyPlacement, false, true
+		return whyPlacement, requested, true
 	case replicasChanged(spec):
-		return whyReplicas, false, true
+		return whyReplicas, requested, true
 	case requested:
-		return whyRequested, true, true
+		return whyRequested, requested, true
 	case !isWorkload(spec) || !isDivided(spec.Placement):
-		return whyEvery, false, true
+		return whyEvery, requested, true
 	case slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool {
 		cluster := s.Get(t.Name)
 		return cluster == nil || cluster.DeletionTimestamp != nil
 	}):
-		return whyTerminating, false, true
+		return whyTerminating, requested, true
 	case status.LastScheduledTime == nil && meta.FindStatusCondition(status.Conditions, workv1alpha2.Scheduled) == nil:
 		return whyFirst, false, true
 	}

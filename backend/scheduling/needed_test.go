@@ -60,6 +60,10 @@ func TestNeeded(t *testing.T) {
 			later := metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second))
 			b.Spec.RescheduleTriggeredAt = &later
 		}, why: "rescheduling was asked for", fresh: true},
+		"asked for, with more replicas": {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) {
+			later := metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second))
+			b.Spec.RescheduleTriggeredAt, b.Spec.Replicas = &later, 4
+		}, why: "the number of replicas changed", fresh: true},
 		"a new binding in place": {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) { b.Status = workv1alpha2.ResourceBindingStatus{} }, why: "it was never scheduled"},
 		"no workload":            {binding: scheduled(configMap(split)), why: "every change of the clusters or the template counts"},
 		"no strategy":            {binding: scheduled(deployment(3, everywhere, target("a", 2))), why: "every change of the clusters or the template counts"},

@@ -18,6 +18,7 @@ import (
 
 	appsv1alpha1 "muster.dev/muster/backend/apis/apps/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/kube"
 )
 
 // rebalancer has workloads placed afresh, once, as a WorkloadRebalancer asks for
@@ -58,6 +59,9 @@ func (r *rebalancer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err := r.hub.Status().Patch(ctx, &asked, client.MergeFrom(before)); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
+	}
+	if apierrors.IsConflict(failed) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if failed != nil {
 		return ctrl.Result{}, failed
@@ -104,19 +108,35 @@ func (r *rebalancer) rebalance(ctx context.Context, asked *appsv1alpha1.Workload
 	return failed
 }
 
-// stamp asks for a workload to be scheduled afresh, unless that was asked later.
-func (r *rebalancer) stamp(ctx context.Context, workload appsv1alpha1.ObjectReference, at metav1.Time) error {
+// stamp asks for a workload to be scheduled afresh. What the binding says of its
+// last scheduling must hold when the stamp is written, see stampAt.
+func (r *rebalancer) stamp(ctx context.Context, workload appsv1alpha1.ObjectReference, created metav1.Time) error {
 	b := newBindingObject(workload.Namespace)
 	key := client.ObjectKey{Namespace: workload.Namespace, Name: BindingName(workload.Name, workload.Kind)}
 	if err := r.hub.Get(ctx, key, b); err != nil {
 		return err
 	}
-	if last := b.BindingSpec().RescheduleTriggeredAt; last != nil && !last.Before(&at) {
+	at := stampAt(b.BindingSpec().RescheduleTriggeredAt, b.BindingStatus().LastScheduledTime, created)
+	if at == nil {
 		return nil
 	}
 	wanted := b.DeepCopyObject().(workv1alpha2.Binding)
-	wanted.BindingSpec().RescheduleTriggeredAt = &at
-	return r.hub.Patch(ctx, wanted, client.MergeFrom(b))
+	wanted.BindingSpec().RescheduleTriggeredAt = at
+	return kube.Patch(ctx, r.hub, b, wanted)
+}
+
+// stampAt is the stamp of a rebalancer that was created then; nil where one that
+// is as late still waits for the scheduler. The scheduler heeds a stamp that is
+// later than the last scheduling, and both have whole seconds only: a rebalancer
+// of the very second of the last scheduling would be taken for done.
+func stampAt(stamped, scheduled *metav1.Time, created metav1.Time) *metav1.Time {
+	if stamped != nil && !stamped.Before(&created) && (scheduled == nil || scheduled.Before(stamped)) {
+		return nil
+	}
+	if scheduled != nil && !scheduled.Before(&created) {
+		created = metav1.NewTime(scheduled.Add(time.Second))
+	}
+	return &created
 }
 
 // expire deletes a rebalancer that is finished when its time is over.
