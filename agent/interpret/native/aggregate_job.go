@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 // sumJob adds up a Job: failed as soon as it failed in one member, complete once
 // it is in all. What a server refuses in a Job's status is avoided: counters that
 // go down, another start time, an end without the condition that announces it,
-// and active pods after the end. A finished Job is left as it is.
+// and active pods after the end. As the start cannot be mended it is told when all
+// have started, or with the end. A finished Job is left as it is.
 func sumJob(s *sum) {
 	if finished(s.status, "Complete") || finished(s.status, "Failed") {
 		return
@@ -21,10 +23,8 @@ func sumJob(s *sum) {
 	s.numbers("active", "succeeded", "failed")
 	s.atLeast("succeeded", succeeded)
 	s.atLeast("failed", failed)
-	if _, started := s.status["startTime"]; !started {
-		if start := s.extreme("startTime", time.Time.Before); start != "" {
-			s.status["startTime"] = start
-		}
+	if _, started := s.status["startTime"]; !started && s.allHave("startTime") {
+		s.status["startTime"] = s.extreme("startTime", time.Time.Before)
 	}
 	var broken []string
 	done, ended := 0, ""
@@ -55,6 +55,11 @@ func sumJob(s *sum) {
 	}
 }
 
+// allHave says whether every member tells something in a field.
+func (s *sum) allHave(field string) bool {
+	return len(s.parts) > 0 && !slices.ContainsFunc(s.parts, func(p part) bool { return p.text(field) == "" })
+}
+
 func (s *sum) atLeast(field string, least int64) {
 	if n, _ := s.status[field].(int64); n < least {
 		s.status[field] = least
@@ -68,8 +73,10 @@ func (s *sum) finish(at string, conditions ...map[string]any) {
 	if at == "" {
 		at, _, _ = unstructured.NestedString(s.template.Object, "metadata", "creationTimestamp") // an end has a time
 	}
-	if _, started := s.status["startTime"]; !started && at != "" {
-		s.status["startTime"] = at
+	if _, started := s.status["startTime"]; !started {
+		if start := cmp.Or(s.extreme("startTime", time.Time.Before), at); start != "" {
+			s.status["startTime"] = start
+		}
 	}
 	list, _, _ := unstructured.NestedSlice(s.status, "conditions")
 	for _, c := range conditions {

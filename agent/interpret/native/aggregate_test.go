@@ -107,6 +107,10 @@ func TestAggregateJob(t *testing.T) {
 	for name, c := range map[string]struct{ status, items, want string }{
 		"running": {`{}`, `[{clusterName: a, status: {active: 2, succeeded: 1, startTime: "` + late + `"}}, {clusterName: b, status: {active: 1, startTime: "` + early + `"}}]`,
 			`{active: 3, succeeded: 1, startTime: "` + early + `"}`},
+		"one has not begun": {`{}`, `[{clusterName: a, status: {active: 2, startTime: "` + late + `"}}, {clusterName: b, status: {active: 1}}, {clusterName: c}]`,
+			`{active: 3}`},
+		"begun before the one that is told": {`{startTime: "` + late + `"}`, `[{clusterName: a, status: {active: 2, startTime: "` + late + `"}}, {clusterName: b, status: {active: 1, startTime: "` + early + `"}}]`,
+			`{active: 3, startTime: "` + late + `"}`}, // the server would refuse another one
 		"complete in one": {`{startTime: "` + early + `"}`, `[{clusterName: a, status: {succeeded: 1, completionTime: "` + late + `", ` + done("Complete", late) + `}}, {clusterName: b, status: {active: 1}}]`,
 			`{active: 1, succeeded: 1, startTime: "` + early + `"}`},
 		"complete in all": {`{active: 1, startTime: "` + early + `"}`, `[{clusterName: a, status: {succeeded: 1, completionTime: "` + late + `", ` + done("Complete", late) + `}}, {clusterName: b, status: {succeeded: 2, completionTime: "` + early + `", ` + done("Complete", early) + `}}]`,
@@ -117,6 +121,10 @@ func TestAggregateJob(t *testing.T) {
 			`{failed: 3, startTime: "` + early + `", conditions: [
 			  {type: FailureTarget, status: "True", reason: JobFailed, message: "The job failed in: a, c", lastProbeTime: "` + late + `", lastTransitionTime: "` + late + `"},
 			  {type: Failed, status: "True", reason: JobFailed, message: "The job failed in: a, c", lastProbeTime: "` + late + `", lastTransitionTime: "` + late + `"}]}`},
+		"failed before one began": {`{}`, `[{clusterName: a, status: {failed: 1, startTime: "` + early + `", ` + done("Failed", late) + `}}, {clusterName: b}]`,
+			`{failed: 1, startTime: "` + early + `", conditions: [
+			  {type: FailureTarget, status: "True", reason: JobFailed, message: "The job failed in: a", lastProbeTime: "` + late + `", lastTransitionTime: "` + late + `"},
+			  {type: Failed, status: "True", reason: JobFailed, message: "The job failed in: a", lastProbeTime: "` + late + `", lastTransitionTime: "` + late + `"}]}`},
 		"counters do not go down": {`{succeeded: 2, failed: 1, startTime: "` + early + `"}`, `[{clusterName: a, status: {succeeded: 1, active: 1, startTime: "` + late + `"}}]`,
 			`{active: 1, succeeded: 2, failed: 1, startTime: "` + early + `"}`},
 		"finished": {`{succeeded: 1, ` + done("Complete", early) + `}`, `[{clusterName: a, status: {active: 1}}]`, ``},
