@@ -58,5 +58,10 @@ func newInterpretCommand() *cobra.Command {
 	flags.StringVar(&t.Sources.Observed, "observed-file", "", "file or URL of the object as a member has it")
 	flags.StringVar(&t.Sources.Status, "status-file", "", "file or URL of the members' status, for AggregateStatus")
 	flags.Int32Var(&replicas, "desired-replica", 0, "the number of replicas, for ReviseReplica")
+	// karmadactl takes these as well, and prints results as YAML whatever they say.
+	flags.StringP("output", "o", "yaml", "taken for karmadactl's sake: results are YAML")
+	flags.String("template", "", "taken for karmadactl's sake")
+	flags.Bool("allow-missing-template-keys", true, "taken for karmadactl's sake")
+	flags.Bool("show-managed-fields", false, "taken for karmadactl's sake: they are always shown")
 	return command
 }
