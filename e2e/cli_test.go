@@ -76,6 +76,28 @@ func TestInterpretCommand(t *testing.T) {
 	}
 }
 
+// TestInterpreterPage does what the page about the interpreter tells to try.
+func TestInterpreterPage(t *testing.T) {
+	t.Parallel()
+	muster, err := controlplanetest.Binary("muster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	page := &reader{here: strings.NewReplacer(), prelude: "cd " + dir + "; muster() { " + muster + ` "$@"; }`}
+	files := []string{"rules.yaml", "cache.yaml"}
+	for _, b := range boxes(t, "docs/interpreter.md") {
+		if b.language == "console" {
+			page.steps(t, b.text)
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, files[0]), []byte(b.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = files[1:]
+	}
+}
+
 // TestPromoteCommand takes over what runs in a member, as the recorded karmadactl
 // did: shown first, then made, with what it refers to; a second time changes nothing.
 func TestPromoteCommand(t *testing.T) {

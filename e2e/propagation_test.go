@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
@@ -99,15 +102,32 @@ func runPodsIn(t testing.TB, m *controlplanetest.Member, namespace, name string)
 			return false
 		}
 		for i := range pods.Items {
-			pod := &pods.Items[i]
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			if _, err := m.Client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			if runPod(ctx, m, &pods.Items[i]) != nil {
 				return false
 			}
 		}
 		return true
 	})
+}
+
+func runPod(ctx context.Context, m *controlplanetest.Member, pod *corev1.Pod) error {
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	_, err := m.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	return err
+}
+
+// keepPodsRunning plays the kubelet for all pods in namespace default until ctx ends.
+func keepPodsRunning(ctx context.Context, m *controlplanetest.Member) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		pods, err := m.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
+		if err != nil {
+			return // asked again
+		}
+		for i := range pods.Items {
+			_ = runPod(ctx, m, &pods.Items[i]) // one that has changed meanwhile is seen again
+		}
+	}, 100*time.Millisecond)
 }
 
 // awaitTable waits until kubectl get deployment prints READY UP-TO-DATE AVAILABLE.
@@ -146,7 +166,8 @@ spec:
     overriders: {imageOverrider: [{component: Tag, operator: replace, value: "1.20"}]}
 `
 
-// TestWalkthrough is the walk of the README: what a newcomer does first.
+// TestWalkthrough is what a newcomer does first, in both orders; then the page that
+// tells of it is followed word for word.
 func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -168,6 +189,17 @@ func TestWalkthrough(t *testing.T) {
 			f.walk(t, c.name)
 		})
 	}
+	t.Run("page", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var kubelets sync.WaitGroup
+		defer kubelets.Wait()
+		defer stop()
+		for _, m := range f.members() {
+			kubelets.Go(func() { keepPodsRunning(ctx, m) })
+		}
+		page := &reader{here: strings.NewReplacer(), kubeconfigs: map[string]string{"hub": f.Kubeconfig, "one": f.push.Kubeconfig, "two": f.pull.Kubeconfig}}
+		page.follow(t, "docs/walkthrough.md")
+	})
 }
 
 func (f *fleet) walk(t *testing.T, name string) {

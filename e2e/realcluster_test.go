@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +73,7 @@ func agentImage(t *testing.T) string {
 }
 
 // TestRealClusters joins clusters with kubelets: one by push, one behind NAT by
-// pull with its agent as a pod, and undoes both.
+// pull with its agent as a pod, follows the walkthrough in both, and undoes both.
 func TestRealClusters(t *testing.T) {
 	lab, members := startLab(t, "open", "hidden")
 	open, hidden := members["open"], members["hidden"]
@@ -92,6 +94,52 @@ func TestRealClusters(t *testing.T) {
 
 	t.Run("push", func(t *testing.T) { pushReal(t, h, open) })
 	t.Run("pull", func(t *testing.T) { pullReal(t, h, hidden, inside) })
+	t.Run("walkthrough", func(t *testing.T) {
+		loadWalkthroughImages(t, open, hidden)
+		page := &reader{
+			kubeconfigs: map[string]string{"hub": h.Kubeconfig, "one": open.Kubeconfig(), "two": hidden.Kubeconfig()},
+			// These clusters reach no registry.
+			here: strings.NewReplacer("cluster1", "open", "cluster2", "hidden", "--image nginx", "--image "+cluster.WebImage,
+				`"1.20"`, `"`+otherTag+`"`, "\nnginx:1.20\n", "\n"+otherWebImage+"\n", "\nnginx\n", "\n"+cluster.WebImage+"\n"),
+		}
+		page.follow(t, "docs/walkthrough.md")
+	})
+	t.Run("push leaves", func(t *testing.T) { unjoinReal(t, h, open) })
+	t.Run("pull leaves", func(t *testing.T) { unregisterReal(t, h, hidden) })
+}
+
+const (
+	otherTag      = "2"
+	otherWebImage = "muster.test/web:" + otherTag
+)
+
+// loadWalkthroughImages gives clusters the example's image under both of the names
+// that the walkthrough uses.
+func loadWalkthroughImages(t *testing.T, clusters ...*cluster.Cluster) {
+	t.Helper()
+	archive, err := controlplanetest.Binary("web.tar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(archive, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(otherWebImage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.tar")
+	if err := tarball.WriteToFile(other, tag, image); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clusters {
+		for _, file := range []string{archive, other} {
+			if err := c.LoadImage(t.Context(), file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 func pushReal(t *testing.T, h *hub, m *cluster.Cluster) {
@@ -104,6 +152,9 @@ func pushReal(t *testing.T, h *hub, m *cluster.Cluster) {
 		t.Errorf("status.nodeSummary is %+v, want 1 ready", n)
 	}
 	throughProxy(t, h, "open", m)
+}
+
+func unjoinReal(t *testing.T, h *hub, m *cluster.Cluster) {
 	mustRun(t, "muster", "unjoin", "open", "--kubeconfig", h.Kubeconfig, "--cluster-kubeconfig", m.Kubeconfig())
 	h.awaitGone(t, "open")
 	namespaceGone(t, m, "karmada-cluster")
@@ -172,7 +223,9 @@ func pullReal(t *testing.T, h *hub, m *cluster.Cluster, inside string) {
 		return err == nil
 	})
 	cableFault(t, h, m)
+}
 
+func unregisterReal(t *testing.T, h *hub, m *cluster.Cluster) {
 	r := run(t, "muster-agent", "unregister", "hidden", "--cluster-kubeconfig", m.Kubeconfig(), "--karmada-config", h.Kubeconfig)
 	if r.code != 0 {
 		t.Fatalf("unregister: status %d\n%s%s", r.code, r.stdout, r.stderr)

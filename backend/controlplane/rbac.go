@@ -2,15 +2,19 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,8 +24,12 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// parallelWrites bounds the bootstrap's writes in flight.
-const parallelWrites = 8
+const (
+	// parallelWrites bounds the bootstrap's writes in flight.
+	parallelWrites = 8
+	// insistPoll is how long the bootstrap waits before it tries again.
+	insistPoll = 250 * time.Millisecond
+)
 
 // bootstrapRBAC writes Kubernetes' own roles and the hub's. It replaces the
 // API server's hook, which polls, asks for each role by name and takes a second
@@ -39,8 +47,29 @@ func bootstrapRBAC(hook genericapiserver.PostStartHookContext, known rbacinforme
 	if err != nil {
 		return err
 	}
+	return insist(hook, func(ctx context.Context) error { return writeRBAC(ctx, client, stored) })
+}
+
+// insist does what can be done twice until it succeeds, for a while: a start hook
+// that fails ends the process, and storage on a busy disk may time out once.
+func insist(ctx context.Context, write func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, insistPoll, readyLimit, true, func(ctx context.Context) (bool, error) {
+		if last = write(ctx); last != nil {
+			slog.Warn("what the hub starts with could not be written; it is tried again", "error", last)
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// writeRBAC writes what is not stored yet, or stored otherwise.
+func writeRBAC(ctx context.Context, client kubernetes.Interface, stored *storedRoles) error {
 	ours := hubPolicy()
-	group, ctx := errgroup.WithContext(hook)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelWrites)
 	for _, role := range append(append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...), ours.clusterRoles...) {
 		group.Go(func() error {
