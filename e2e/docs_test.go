@@ -154,7 +154,7 @@ func TestPages(t *testing.T) {
 	}
 	page := &reader{here: strings.NewReplacer(), kubeconfigs: map[string]string{"hub": h.Kubeconfig}}
 	page.follow(t, "docs/quotas.md")
-	if judged < 12 {
+	if judged < 10 {
 		t.Errorf("%d objects were found in the pages: is a box not seen?", judged)
 	}
 }

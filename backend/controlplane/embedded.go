@@ -135,9 +135,15 @@ func (e *Embedded) run(ctx context.Context) error {
 	e.direct.Store(server.direct)
 	e.config.Store(aggregator.GenericAPIServer.LoopbackClientConfig)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.run(ctx, aggregator) })
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group.Go(func() error { return server.run(serving, aggregator) })
 	group.Go(func() error { return e.populate(ctx, kinds) })
-	group.Go(func() error { return e.control(ctx, backend) })
+	group.Go(func() error {
+		// A controller that is being started ends the process if it finds no API.
+		defer stop()
+		return e.control(ctx, backend)
+	})
 	return group.Wait()
 }
 
@@ -157,6 +163,7 @@ func (e *Embedded) control(ctx context.Context, backend *registry.Backend) error
 	if err := loops.start(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	<-ctx.Done()
 	return nil
 }
 
