@@ -172,6 +172,15 @@ func badWhenTrue(kind string) bool {
 	return strings.HasSuffix(kind, "Degraded") || slices.Contains([]string{ocmoperatorv1.ConditionProgressing, "NotSupported", "CleanupBlocked"}, kind)
 }
 
+// plainLines is plain text that keeps its lines: a condition has one for each thing it speaks of.
+func plainLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = registration.PlainText(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // judge fills in what both kinds have.
 func (r *Row) judge(object client.Object, status *ocmoperatorv1.OperatorStatus) {
 	r.Name, r.CreatedAt, r.Current = object.GetName(), object.GetCreationTimestamp().UTC(), status.ObservedGeneration == object.GetGeneration()
@@ -179,7 +188,7 @@ func (r *Row) judge(object client.Object, status *ocmoperatorv1.OperatorStatus) 
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		shown := Condition{
-			Type: registration.PlainText(c.Type), Status: string(c.Status), Reason: registration.PlainText(c.Reason), Message: registration.PlainText(c.Message),
+			Type: registration.PlainText(c.Type), Status: string(c.Status), Reason: registration.PlainText(c.Reason), Message: plainLines(c.Message),
 			LastTransitionTime: c.LastTransitionTime.UTC(),
 		}
 		wish := metav1.ConditionTrue

@@ -36,6 +36,15 @@ func TestRowOf(t *testing.T) {
 	}
 }
 
+func TestMessagesKeepTheirLinesAndNothingElse(t *testing.T) {
+	row, _ := rowOf(&ocmoperatorv1.Klusterlet{Status: ocmoperatorv1.OperatorStatus{Conditions: []metav1.Condition{
+		{Type: "HubConnectionDegraded", Status: "True", Reason: "BootstrapSecretFunctional", Message: "the bootstrap secret\x1b[31m\nthe hub kubeconfig\r\a"},
+	}}})
+	if got, want := row.Conditions[0].Message, "the bootstrap secret\nthe hub kubeconfig "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestRelatedOf(t *testing.T) {
 	row, _ := rowOf(&ocmoperatorv1.ClusterManager{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager", Generation: 2},

@@ -113,11 +113,10 @@ func setDegraded(k *ocmoperatorv1.Klusterlet, kind string, r component.Rollout) 
 	switch {
 	case r.Missing:
 		set(k, kind, true, reasonNoDeployment, fmt.Sprintf("There is no deployment %q %q", r.Namespace, r.Name))
-	case r.Desired > 0 && !r.Observed:
-		// The counts are about what was wanted before.
-		set(k, kind, true, reasonUnavailablePods, fmt.Sprintf("%d requested instances are not rolled out yet of deployment %q %q", r.Desired, r.Namespace, r.Name))
 	case r.Unavailable() > 0:
 		set(k, kind, true, reasonUnavailablePods, fmt.Sprintf("%d of requested instances are unavailable of deployment %q %q", r.Unavailable(), r.Namespace, r.Name))
+	case r.Desired > 0 && !r.Observed:
+		set(k, kind, true, reasonUnavailablePods, fmt.Sprintf("The requested instances are not rolled out yet of deployment %q %q", r.Namespace, r.Name))
 	default:
 		set(k, kind, false, reasonFunctional, fmt.Sprintf("deployments replicas are desired: %d", r.Desired))
 	}

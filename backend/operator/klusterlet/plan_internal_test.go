@@ -249,6 +249,7 @@ func TestAvailabilityFollowsTheDeployments(t *testing.T) {
 		{"no pod", none, []string{"NoAvailablePods", "DeploymentsFunctional", "UnavailablePods"}, []metav1.ConditionStatus{"False", "False", "True"}},
 		{"none wanted yet", zero, []string{"NoAvailablePods", "DeploymentsFunctional", "DeploymentsFunctional"}, []metav1.ConditionStatus{"False", "False", "False"}},
 		{"none wanted yet, and nothing said of it", unseen, []string{"NoAvailablePods", "DeploymentsFunctional", "DeploymentsFunctional"}, []metav1.ConditionStatus{"False", "False", "False"}},
+		{"nothing runs, and nothing said of it", component.Rollout{Name: "b", Desired: 1}, []string{"NoAvailablePods", "DeploymentsFunctional", "UnavailablePods"}, []metav1.ConditionStatus{"False", "False", "True"}},
 		{"what runs is what was wanted before", before, []string{"KlusterletAvailable", "DeploymentsFunctional", "UnavailablePods"}, []metav1.ConditionStatus{"True", "False", "True"}},
 		{"deployment missing", gone, []string{"GetDeploymentFailed", "DeploymentsFunctional", "GetDeploymentFailed"}, []metav1.ConditionStatus{"False", "False", "True"}},
 	} {
