@@ -27,11 +27,13 @@ import (
 	"muster.dev/muster/backend/kube/kubetest"
 )
 
-// fixture is a hub with this package's controllers and one push member, whose
-// readiness the test sets.
+// fixture is a hub with this package's controllers and one push member, which
+// has two Clusters. The test sets their readiness.
 type fixture struct {
 	*kubetest.Hub
 	member *controlplanetest.Member
+	// cached shows what the controllers see.
+	cached client.Reader
 }
 
 func start(t *testing.T) *fixture {
@@ -45,25 +47,65 @@ func start(t *testing.T) *fixture {
 	if err := execution.SetupWithManager(manager, execution.Deps{Members: members, Interpreter: interpret.Native()}); err != nil {
 		t.Fatal(err)
 	}
+	f.cached = manager.GetClient()
 	f.Run(t, manager)
 	if _, err := joining.Join(t.Context(), joining.Request{Name: "m1", Hub: f.Client, Member: f.member.Config()}); err != nil {
 		t.Fatal(err)
 	}
-	f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}})
-	f.setReady(t, metav1.ConditionTrue)
+	var first clusterv1alpha1.Cluster
+	if err := f.Client.Get(t.Context(), client.ObjectKey{Name: "m1"}, &first); err != nil {
+		t.Fatal(err)
+	}
+	f.Create(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: witness}, Spec: first.Spec})
+	for _, name := range []string{"m1", witness} {
+		f.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: apis.ExecutionSpace(name)}})
+		f.setReady(t, name, metav1.ConditionTrue)
+	}
 	return f
 }
 
-func (f *fixture) setReady(t *testing.T, status metav1.ConditionStatus) {
+// setReady waits until the controllers have heard of it.
+func (f *fixture) setReady(t *testing.T, name string, status metav1.ConditionStatus) {
 	t.Helper()
+	var c clusterv1alpha1.Cluster
 	f.Await(t, "readiness", func(ctx context.Context) bool {
-		var c clusterv1alpha1.Cluster
-		if f.Client.Get(ctx, client.ObjectKey{Name: "m1"}, &c) != nil {
+		if f.Client.Get(ctx, client.ObjectKey{Name: name}, &c) != nil {
 			return false
 		}
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: status, Reason: "Test"})
 		return f.Client.Status().Update(ctx, &c) == nil
 	})
+	f.Await(t, "word of the readiness", func(ctx context.Context) bool {
+		return f.cached.Get(ctx, client.ObjectKey{Name: name}, &c) == nil && meta.IsStatusConditionPresentAndEqual(c.Status.Conditions, "Ready", status)
+	})
+}
+
+// witness is a cluster that stays ready.
+const witness = "witness"
+
+// passed puts a Work for the witness, changes it and deletes it, and waits for the
+// end of each. What the controllers were asked for before has had its turn by then.
+func (f *fixture) passed(t *testing.T) {
+	t.Helper()
+	sent := func(value string) *workv1alpha1.Work {
+		return configMapFor(witness, "told", value)
+	}
+	f.Create(t, sent("one"))
+	f.Await(t, "the witness", func(ctx context.Context) bool { return f.value(ctx, "told") == "one" })
+	key := client.ObjectKey{Namespace: apis.ExecutionSpace(witness), Name: "told"}
+	var stored workv1alpha1.Work
+	f.Await(t, "the change of the witness", func(ctx context.Context) bool {
+		if f.Client.Get(ctx, key, &stored) != nil {
+			return false
+		}
+		stored.Spec = sent("two").Spec
+		return f.Client.Update(ctx, &stored) == nil
+	})
+	f.Await(t, "the changed witness", func(ctx context.Context) bool { return f.value(ctx, "told") == "two" })
+	if err := f.Client.Delete(t.Context(), &stored); err != nil {
+		t.Fatal(err)
+	}
+	f.Await(t, "the end of the witness", func(ctx context.Context) bool { return f.Gone(ctx, key, &stored) })
 }
 
 func (f *fixture) work(ctx context.Context, name string) *workv1alpha1.Work {
@@ -74,13 +116,16 @@ func (f *fixture) work(ctx context.Context, name string) *workv1alpha1.Work {
 	return &work
 }
 
-// configMap is a Work with one ConfigMap, marked as the hub's admission marks it.
-func configMap(name, value string) *workv1alpha1.Work {
+// configMap is a Work of the first cluster.
+func configMap(name, value string) *workv1alpha1.Work { return configMapFor("m1", name, value) }
+
+// configMapFor is a Work with one ConfigMap, marked as the hub's admission marks it.
+func configMapFor(cluster, name, value string) *workv1alpha1.Work {
 	raw, err := json.Marshal(&corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, Labels: map[string]string{apis.ManagedLabel: "true"},
-			Annotations: map[string]string{workv1alpha1.WorkNamespaceAnnotation: "karmada-es-m1", workv1alpha1.WorkNameAnnotation: name},
+			Annotations: map[string]string{workv1alpha1.WorkNamespaceAnnotation: apis.ExecutionSpace(cluster), workv1alpha1.WorkNameAnnotation: name},
 		},
 		Data: map[string]string{"key": value},
 	})
@@ -88,7 +133,7 @@ func configMap(name, value string) *workv1alpha1.Work {
 		panic(err)
 	}
 	return &workv1alpha1.Work{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: apis.ExecutionSpace(cluster), Name: name},
 		Spec:       workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}}},
 	}
 }
@@ -145,11 +190,7 @@ func TestWorks(t *testing.T) {
 		t.Error("an object of somebody else was changed")
 	}
 
-	// Nothing is applied while the member is not ready; it is once it is again.
-	f.setReady(t, metav1.ConditionFalse)
-	f.Create(t, configMap("waiting", "x"))
-	f.setReady(t, metav1.ConditionTrue)
-	f.Await(t, "the work that waited", applied("waiting"))
+	f.testNotReady(t, applied)
 
 	if err := f.Client.Delete(ctx, f.work(ctx, "settings")); err != nil {
 		t.Fatal(err)
@@ -159,4 +200,38 @@ func TestWorks(t *testing.T) {
 		t.Errorf("the work is gone, its object is not: %v", err)
 	}
 	t.Logf("removed in %s", took)
+}
+
+// testNotReady: nothing is applied, changed or removed while the member is not
+// ready; all of it is once it is again.
+func (f *fixture) testNotReady(t *testing.T, applied func(name string) func(context.Context) bool) {
+	t.Helper()
+	ctx := t.Context()
+	for _, name := range []string{"removed", "changed"} {
+		f.Create(t, configMap(name, "old"))
+		f.Await(t, "the work "+name, applied(name))
+	}
+	f.setReady(t, "m1", metav1.ConditionFalse)
+	f.Create(t, configMap("waiting", "new"))
+	if err := f.Client.Delete(ctx, f.work(ctx, "removed")); err != nil {
+		t.Fatal(err)
+	}
+	f.Await(t, "the change of the work", func(ctx context.Context) bool {
+		changed := f.work(ctx, "changed")
+		changed.Spec = configMap("changed", "new").Spec
+		return f.Client.Update(ctx, changed) == nil
+	})
+	f.passed(t)
+	for name, want := range map[string]string{"waiting": "", "removed": "old", "changed": "old"} {
+		if got := f.value(ctx, name); got != want {
+			t.Errorf("%s has %q in a member that is not ready, want %q", name, got, want)
+		}
+	}
+	if f.work(ctx, "removed") == nil {
+		t.Error("a work went without its object")
+	}
+	f.setReady(t, "m1", metav1.ConditionTrue)
+	f.Await(t, "the work that waited", applied("waiting"))
+	f.Await(t, "the change that waited", func(ctx context.Context) bool { return f.value(ctx, "changed") == "new" })
+	f.Await(t, "the end that waited", func(ctx context.Context) bool { return f.work(ctx, "removed") == nil && f.value(ctx, "removed") == "" })
 }
