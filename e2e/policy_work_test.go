@@ -198,8 +198,8 @@ var aggregations = []struct {
 	},
 	{
 		"batch/v1 Job", "{template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}",
-		"{active: 1, startTime: '2026-01-01T10:00:00Z'}", "{active: 1, startTime: '2026-01-01T10:00:00Z'}",
-		[]string{"status active", "2", "status startTime", "2026-01-01T10:00:00Z", "status completionTime", ""},
+		"{active: 1, startTime: '2026-01-01T10:00:00Z'}", "{active: 1, startTime: '2026-01-01T09:59:00Z'}",
+		[]string{"status active", "2", "status startTime", "2026-01-01T09:59:00Z", "status completionTime", ""},
 	},
 	{
 		"v1 Service", "{type: LoadBalancer, selector: {a: b}, ports: [{port: 80}]}",
