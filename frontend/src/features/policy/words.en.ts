@@ -131,7 +131,7 @@ export const en = {
     everywhere: { title: 'Everywhere', text: 'Every cluster runs all replicas, those that join later too.' },
     oneCluster: { title: 'One cluster by name', text: 'A workload stays in the one cluster that you name.' },
     primaryBackup: { title: 'Primary and backup', text: 'It runs in the first group of clusters; the second takes over when the first has no place for it.' },
-    spreadRegions: { title: 'Spread by region', text: 'Two regions share the replicas, so that the loss of one leaves the other.' },
+    spreadZones: { title: 'Spread by zone', text: 'Two regions share the replicas, in clusters that tell their zone: the loss of one leaves the other.' },
     divideByWeight: { title: 'Divide by weight', text: 'Replicas are shared out by weights that you set, such as one to three.' },
     byCapacity: { title: 'By free capacity', text: 'Replicas go where there is room, as the clusters report it.' },
     canary: { title: 'Canary by label', text: 'Only clusters with the label canary get it; widen the label when it proves good.' },

@@ -133,7 +133,7 @@ export const zh: PolicyWords = {
     everywhere: { title: '所有集群', text: '每个集群都运行全部副本，之后加入的集群也一样。' },
     oneCluster: { title: '按名称指定一个集群', text: '工作负载只留在指定的集群中。' },
     primaryBackup: { title: '主备', text: '在第一组集群中运行；第一组无法容纳时由第二组接替。' },
-    spreadRegions: { title: '按地域分散', text: '两个地域分担副本，失去一个还有另一个。' },
+    spreadZones: { title: '按可用区分散', text: '两个地域中标明可用区的集群分担副本，失去一个地域还有另一个。' },
     divideByWeight: { title: '按权重分配', text: '按设定的权重分配副本，例如一比三。' },
     byCapacity: { title: '按空闲容量', text: '副本去往有空间的集群，以集群上报的容量为准。' },
     canary: { title: '按标签金丝雀发布', text: '只有带 canary 标签的集群会收到；验证之后再放宽标签。' },

@@ -11,6 +11,7 @@ const fleet = fleetOf([{ name: 'lost', region: 'zz', state: 'unknown' }, { name:
 
 it('has twelve entries, each with words', () => {
   expect(entries).toHaveLength(12);
+  for (const asked of ['Spread by zone', 'Primary and backup', 'Canary by label']) expect(Object.values(en.entries).map((words) => words.title)).toContain(asked);
   expect(entries.map((entry) => entry.key).sort()).toEqual(Object.keys(en.entries).sort());
   expect(new Set(entries.map((entry) => entryOf(entry.key)?.key)).size).toBe(12);
 });

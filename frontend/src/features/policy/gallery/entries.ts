@@ -72,12 +72,16 @@ export const entries: readonly Entry[] = [
 `),
   },
   {
-    key: 'spreadRegions', resource: 'propagationpolicies',
-    yaml: () => propagation('spread-by-region', `  placement:
+    key: 'spreadZones', resource: 'propagationpolicies',
+    yaml: () => propagation('spread-by-zone', `  placement:
     spreadConstraints:
     - spreadByField: region
       minGroups: 2
       maxGroups: 2
+    # Clusters that do not say their zone are left out. A zone cannot be spread over without region or cluster.
+    - spreadByField: zone
+      minGroups: 2
+      maxGroups: 4
     # Without maxGroups no cluster would be chosen.
     - spreadByField: cluster
       minGroups: 2
