@@ -13,6 +13,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\)$$|\1|p' go.mod)
 STAMP := k8s.io/component-base/version
 LDFLAGS := -s -w -X main.version=$(VERSION) -X $(STAMP).gitVersion=$(KUBERNETES) -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
+# Compares two runs of "make bench".
+BENCHSTAT := v0.0.0-20260908200009-22c9c6c9d4da
 DATA_DIR ?= .muster
 FRONTEND := $(shell find frontend/src frontend/public frontend/scripts frontend/index.html frontend/*.ts frontend/package.json -type f 2>/dev/null)
 
@@ -134,10 +136,11 @@ test-clusters: setup build kube image ## Run the tests that need clusters with k
 	@MUSTER_OPERATORS=all go test -count=1 -timeout 40m -run 'RealClusters' ./e2e
 
 .PHONY: bench
-bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted)
+bench: build kube ## Print what scheduling, previews, starts, joins and propagation cost (half an hour; nothing is asserted); BASE=FILE compares with the bin/bench.txt of another run
 	@go build -o bin/ ./e2e/load/simagent ./e2e/load/fakemember ./e2e/load/simklusterlet ./e2e/load/clonehub
-	@go test -count=1 -run '^$$' -bench 'Decide|Preview' ./backend/scheduling ./backend/workload/preview
-	@go test -count=1 -timeout 120m -run '^$$' -bench . -benchtime 1x ./e2e
+	@{ go test -count=1 -run '^$$' -bench 'Decide|Preview' ./backend/scheduling ./backend/workload/preview; \
+		go test -count=1 -timeout 120m -run '^$$' -bench . -benchtime 1x ./e2e; } | tee bin/bench.txt
+	@[ -z "$(BASE)" ] || go run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) "$(BASE)" bin/bench.txt
 
 .PHONY: fmt
 fmt: ## Format Go files

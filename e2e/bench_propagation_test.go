@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,26 +104,6 @@ func (h *hub) awaitAllReady(b *testing.B, count int) {
 	})
 }
 
-// cpuSeconds is what a process has used of the machine.
-func cpuSeconds(b *testing.B, pid int) float64 {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name may hold anything
-	const utime, ticksPerSecond = 11, 100
-	ticks := 0.0
-	for _, field := range strings.Fields(rest)[utime : utime+2] {
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ticks += n
-	}
-	return ticks / ticksPerSecond
-}
-
 // propagate makes a policy that sends the ConfigMaps with a label to all members.
 func (h *hub) propagate(b *testing.B, label string) {
 	b.Helper()
@@ -149,44 +127,6 @@ func (h *hub) send(ctx context.Context, label, name string, meant time.Time) err
 	return err
 }
 
-// listWrites counts the hub's writes by resource until ctx ends, if the environment
-// asks for it; the returned call logs them.
-func (h *hub) listWrites(ctx context.Context, b *testing.B) func(what string) {
-	b.Helper()
-	if os.Getenv("MUSTER_BENCH_WRITES") == "" {
-		return func(string) {}
-	}
-	writes, err := loadtest.FollowWrites(ctx, h.config(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return func(what string) { b.Logf("%s: %s", what, writes.Take()) }
-}
-
-// profile begins a CPU profile of the hub if the environment asks for it. The
-// returned call waits for its end and adds one of the memory.
-func (h *hub) profile(b *testing.B) func() {
-	b.Helper()
-	dir := os.Getenv("MUSTER_BENCH_PROFILE")
-	if dir == "" {
-		return func() {}
-	}
-	fetch := func(kind, query string) error {
-		data, err := h.client.Discovery().RESTClient().Get().RequestURI("/debug/pprof/" + kind + query).DoRaw(b.Context())
-		if err != nil {
-			return fmt.Errorf("profile the hub: %w", err)
-		}
-		return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(b.Name(), "/", "-")+"."+kind), data, 0o600)
-	}
-	var cpu errgroup.Group
-	cpu.Go(func() error { return fetch("profile", "?seconds=30") })
-	return func() {
-		if err := errors.Join(cpu.Wait(), fetch("heap", "")); err != nil {
-			b.Error(err)
-		}
-	}
-}
-
 func (h *hub) config(b *testing.B) *rest.Config {
 	b.Helper()
 	config, err := h.Config()
@@ -200,6 +140,7 @@ func (h *hub) config(b *testing.B) *rest.Config {
 type bulk struct {
 	objects, deliveries     int
 	writes, workWrites      int64 // to the hub's store, the creates of the objects included
+	stored                  int64 // bytes that the hub gave to the disk
 	created, took           time.Duration
 	cpu, memory, memoryThen float64 // of the hub: seconds, MB
 }
@@ -211,6 +152,7 @@ func (d bulk) report(b *testing.B) {
 	b.ReportMetric(per(d.writes-int64(d.objects)), "writes/delivery")
 	b.ReportMetric(per(d.writes), "writes/delivery-with-creates")
 	b.ReportMetric(per(d.workWrites), "work-writes/delivery")
+	b.ReportMetric(per(d.stored)/1000, "kB-to-disk/delivery")
 	b.ReportMetric(d.took.Seconds(), "s-to-acknowledged")
 	b.ReportMetric(d.created.Seconds(), "s-to-created")
 	b.ReportMetric(float64(d.deliveries)/d.took.Seconds(), "deliveries/s")
@@ -237,7 +179,7 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 	if err != nil {
 		b.Fatal(err)
 	}
-	memory, cpu := memoryMB(b, h.PID(), "VmRSS:"), cpuSeconds(b, h.PID())
+	memory, cpu, stored := memoryMB(b, h.PID(), "VmRSS:"), cpuSeconds(b, h.PID()), diskBytes(b, h.PID())
 
 	profiled := h.profile(b)
 	begin := time.Now()
@@ -262,7 +204,8 @@ func (h *hub) deliver(b *testing.B, members int) bulk {
 
 	return bulk{
 		objects: objects, deliveries: deliveries, writes: after - before, workWrites: int64(workWrites), created: created, took: last.Sub(begin),
-		cpu: cpuSeconds(b, h.PID()) - cpu, memory: memory, memoryThen: memoryMB(b, h.PID(), "VmRSS:"),
+		stored: diskBytes(b, h.PID()) - stored,
+		cpu:    cpuSeconds(b, h.PID()) - cpu, memory: memory, memoryThen: memoryMB(b, h.PID(), "VmRSS:"),
 	}
 }
 
