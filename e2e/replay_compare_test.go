@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,8 +16,8 @@ var volatile = map[string]bool{
 	"message": true, "id": true, "apiEndpoint": true, "data": true, "request": true, "certificate": true, "count": true, "cells": true,
 	"podIP": true, "hostIP": true, "podIPs": true, "hostIPs": true, "nodeName": true, "serverAddressByClientCIDRs": true, "name": true,
 	"leaseTransitions": true, "holderIdentity": true, "gitVersion": true,
-	"authentication.kubernetes.io/credential-id": true,
-	"work.karmada.io/permanent-id":               true, "propagationpolicy.karmada.io/permanent-id": true, "resourcebinding.karmada.io/permanent-id": true,
+	"authentication.kubernetes.io/credential-id": true, "open-cluster-management.io/automatically-accepted-on": true,
+	"work.karmada.io/permanent-id": true, "propagationpolicy.karmada.io/permanent-id": true, "resourcebinding.karmada.io/permanent-id": true,
 }
 
 // notPromised are keys that need not be there: counters and marks of the
@@ -69,8 +70,20 @@ func missingKeys(want map[string]any, ours, sent any, path string) []string {
 			out = append(out, at+" is missing")
 		case volatile[key] && key != "metadata":
 			// its presence is enough
+		case key == "finalizers": // their order says only who was faster
+			out = append(out, missingNames(value, own, at)...)
 		default:
 			out = append(out, missing(value, own, dig(sent, key), at)...)
+		}
+	}
+	return out
+}
+
+// missingNames compares sets of strings.
+func missingNames(want, ours any, path string) (out []string) {
+	for _, name := range asList(want) {
+		if !slices.Contains(asList(ours), name) {
+			out = append(out, fmt.Sprintf("%s[%v] is missing", path, name))
 		}
 	}
 	return out
@@ -103,7 +116,7 @@ func missingItems(want []any, ours, sent any, path string) []string {
 		}
 		found := false
 		for j, own := range got {
-			if other, _ := identity(own); other == label {
+			if other, _ := identity(own); other == label && alike(item, own) {
 				out = append(out, missing(item, own, index(sent, j), path+"["+label+"]")...)
 				found = true
 				break
@@ -131,6 +144,12 @@ func identity(item any) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// alike says whether two items may be the same one: they are not of two kinds.
+func alike(a, b any) bool {
+	one, other := dig(a, "kind"), dig(b, "kind")
+	return one == nil || other == nil || one == other
 }
 
 func index(list any, i int) any {
