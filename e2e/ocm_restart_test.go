@@ -4,9 +4,12 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
@@ -25,6 +28,57 @@ func (h *hub) bounce(t testing.TB) {
 	h.connect(t)
 }
 
+// throughout asks a hub without pause what it may ask, whether the hub is there or not.
+type throughout struct {
+	cancel            context.CancelFunc
+	done              chan struct{}
+	served, away, bad int
+	worst             error // of those who say that it may not
+}
+
+// askThroughout asks with a kubeconfig with which an agent introduces its cluster. An
+// agent that hears 401 or 403 gives up or starts over, where 503 and no answer have it
+// ask again (contract ocm.md section 2.3).
+func askThroughout(t testing.TB, h *hub, kubeconfig string) *throughout {
+	t.Helper()
+	config := loadConfig(t, kubeconfig)
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &throughout{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			err := client.CertificatesV1().RESTClient().Get().Resource("certificatesigningrequests").MaxRetries(0).Param("limit", "1").Do(ctx).Error()
+			switch {
+			case err == nil:
+				a.served++
+			case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err):
+				a.bad, a.worst = a.bad+1, err
+			default:
+				a.away++
+			}
+		}, 5*time.Millisecond)
+	}()
+	return a
+}
+
+func (a *throughout) end(t testing.TB) {
+	t.Helper()
+	a.cancel()
+	<-a.done
+	t.Logf("a stranger with a good token was served %d times and found the hub away %d times", a.served, a.away)
+	if a.bad > 0 {
+		t.Errorf("it was refused %d times: %v", a.bad, a.worst)
+	}
+	if a.served == 0 || a.away == 0 {
+		t.Error("the hub was never there, or never away: nothing is shown")
+	}
+}
+
 // TestFaultOCMHubKilledInEachPhase kills the hub as soon as each phase of a
 // member's life has begun, from the first request to the last clean-up. The
 // member's agent runs all the time, and is never helped along.
@@ -33,6 +87,8 @@ func TestFaultOCMHubKilledInEachPhase(t *testing.T) {
 	h := startHub(t)
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 1})
 	bootstrap := ocmBootstrap(t, h, ocmToken(t, h))
+	stranger := askThroughout(t, h, bootstrap)
+	defer stranger.end(t)
 
 	// The agent comes while the hub is away.
 	if err := h.Kill(); err != nil {
