@@ -200,6 +200,8 @@ func TestWalkthrough(t *testing.T) {
 		page := &reader{here: strings.NewReplacer(), kubeconfigs: map[string]string{"hub": f.Kubeconfig, "one": f.push.Kubeconfig, "two": f.pull.Kubeconfig}}
 		page.follow(t, "docs/walkthrough.md")
 	})
+	t.Run("events", f.seeEvents)
+	t.Run("figures", f.seeFigures)
 }
 
 func (f *fleet) walk(t *testing.T, name string) {
