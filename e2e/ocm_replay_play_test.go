@@ -134,7 +134,7 @@ func (r *ocmReplay) play(t *testing.T, scenario string, number int, l line) {
 		}
 	}
 	r.signIn(t, l.User)
-	r.awaitDeleted(t, l)
+	r.awaitMarks(t, l)
 	var got answer
 	var complaints []string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, ocmPatience, true, func(ctx context.Context) (bool, error) {
@@ -191,17 +191,28 @@ func (r *ocmReplay) meet(recorded, own any) {
 	}
 }
 
-// awaitDeleted waits for the hub to delete what an agent changes on its way out, as
-// the agent did.
-func (r *ocmReplay) awaitDeleted(t *testing.T, l line) {
+// hubsMarks are what the hub puts on objects by itself, a while after their making.
+var hubsMarks = [][]string{
+	{"metadata", "deletionTimestamp"},
+	{"metadata", "annotations", "open-cluster-management.io/automatically-accepted-on"},
+}
+
+// awaitMarks waits for what the hub had done to an object by the time that it was
+// changed, as the recorded client did.
+func (r *ocmReplay) awaitMarks(t *testing.T, l line) {
 	t.Helper()
-	if l.Method != http.MethodPut && l.Method != http.MethodPatch || dig(l.Resp, "metadata", "deletionTimestamp") == nil {
+	if l.Method != http.MethodPut && l.Method != http.MethodPatch {
 		return
 	}
 	path := strings.TrimSuffix(r.ours(l.path()), "/status")
-	eventually(t, path+" is being deleted", func(context.Context) bool {
-		return dig(r.fetchPlain(t, path), "metadata", "deletionTimestamp") != nil
-	})
+	for _, mark := range hubsMarks {
+		if dig(l.Resp, mark...) == nil {
+			continue
+		}
+		eventually(t, path+" has "+strings.Join(mark, "."), func(context.Context) bool {
+			return dig(r.fetchPlain(t, path), mark...) != nil
+		})
+	}
 }
 
 // forget: who has no certificate yet gets none from a request that was deleted.
