@@ -29,7 +29,12 @@ type bench struct {
 
 func startWorker(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{T: t, member: membertest.New(t), acks: make(chan *agentapi.Ack, 100)}
+	return startWorkerOf(t, membertest.New(t))
+}
+
+func startWorkerOf(t *testing.T, member *membertest.Server) *bench {
+	t.Helper()
+	b := &bench{T: t, member: member, acks: make(chan *agentapi.Ack, 100)}
 	a, err := apply.New(b.member.Config())
 	if err != nil {
 		t.Fatal(err)

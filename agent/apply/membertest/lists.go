@@ -1,6 +1,7 @@
 package membertest
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -126,6 +127,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, watch *watcher) {
 		case <-r.Context().Done():
 			return
 		case e := <-watch.events:
+			if !s.free(r.Context()) {
+				return
+			}
 			was := e.before != nil && watch.selector.Matches(labels.Set(e.before.GetLabels()))
 			is := e.kind != "DELETED" && watch.selector.Matches(labels.Set(e.after.GetLabels()))
 			kind := map[[2]bool]string{{false, true}: "ADDED", {true, true}: "MODIFIED", {true, false}: "DELETED"}[[2]bool{was, is}]
@@ -134,6 +138,22 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, watch *watcher) {
 				w.(http.Flusher).Flush()
 			}
 		}
+	}
+}
+
+// free waits until watches may tell. It is false if the client went meanwhile.
+func (s *Server) free(ctx context.Context) bool {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held == nil {
+		return true
+	}
+	select {
+	case <-held:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -59,9 +59,11 @@ type Server struct {
 	// Forbid makes every access review say no.
 	Forbid bool
 
-	http *httptest.Server
+	config *rest.Config
+	cut    func() // breaks the clients' connections
 
 	mu        sync.Mutex
+	held      chan struct{} // closed when watches may tell again; nil while they may
 	resources []Resource
 	objects   map[string]*unstructured.Unstructured // by path
 	revision  int64
@@ -87,17 +89,40 @@ type event struct {
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{resources: slices.Clone(Resources), objects: map[string]*unstructured.Unstructured{}, watchers: map[*watcher]struct{}{}, revision: 100}
-	s.http = httptest.NewServer(s)
+	s := newServer()
+	server := httptest.NewServer(s)
+	s.config, s.cut = &rest.Config{Host: server.URL}, server.CloseClientConnections
 	t.Cleanup(func() {
-		s.http.CloseClientConnections()
-		s.http.Close()
+		server.CloseClientConnections()
+		server.Close()
 	})
 	return s
 }
 
+func newServer() *Server {
+	return &Server{resources: slices.Clone(Resources), objects: map[string]*unstructured.Unstructured{}, watchers: map[*watcher]struct{}{}, revision: 100}
+}
+
 // Config returns how to reach the server.
-func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.http.URL} }
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// Cut breaks all connections of clients, watches included. New ones are accepted.
+func (s *Server) Cut() { s.cut() }
+
+// HoldWatches keeps back what watches have to tell from now on, until release is
+// called. They stay open.
+func (s *Server) HoldWatches() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(chan struct{})
+	s.held = held
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held = nil
+		close(held)
+	}
+}
 
 // Serve adds a kind.
 func (s *Server) Serve(r Resource) {
