@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
@@ -17,10 +19,11 @@ import (
 const everywhere = "clusterTolerations: [{operator: Exists}]"
 
 // TestPlacements holds the rules of contract sections 8.6 and 9 against three
-// members of two regions, on a hub that moves workloads away from bad clusters.
+// members of two regions, on a hub that moves workloads away from bad clusters and
+// refuses what goes beyond a quota.
 func TestPlacements(t *testing.T) {
 	t.Parallel()
-	f := &fleet{hub: startHub(t, "--feature-gates=Failover=true,PropagationPolicyPreemption=true", "--enable-no-execute-taint-eviction", "--resource-eviction-rate=100")}
+	f := &fleet{hub: startHub(t, "--feature-gates=Failover=true,PropagationPolicyPreemption=true,FederatedQuotaEnforcement=true", "--enable-no-execute-taint-eviction", "--resource-eviction-rate=100")}
 	f.push = controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: pushName, Nodes: 2})
 	f.pull = controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: pullName, Nodes: 1})
 	mustJoin(t, f.hub, pushName, f.push, "--cluster-region", "north", "--cluster-provider", "acme")
@@ -51,6 +54,7 @@ func TestPlacements(t *testing.T) {
 			"rebalanced":          testRebalanced,
 			"scheduling-held":     testSchedulingHeld,
 			"preempted":           testPreempted,
+			"quota":               testQuotaEnforced,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -291,4 +295,60 @@ func testSchedulingHeld(t *testing.T, s *space) {
 	s.mend(t, onHub, aBinding, "settings-configmap", "{spec: {suspension: {scheduling: false}}}")
 	s.awaitPlaced(t, "settings-configmap", pullName)
 	s.sees(t, pullName, aConfigMap, "settings")
+}
+
+// testQuotaEnforced: what would go beyond the namespace's quota is not scheduled, and
+// says so; what is scheduled stays, and a scale beyond the quota waits with it. All of
+// it goes through once the quota is raised.
+func testQuotaEnforced(t *testing.T, s *space) {
+	const kind = "policy.karmada.io/v1alpha1 FederatedResourceQuota"
+	s.put(t, "{apiVersion: policy.karmada.io/v1alpha1, kind: FederatedResourceQuota, metadata: {name: limit}, spec: {overall: {cpu: '1'}}}")
+	s.sees(t, onHub, kind, "limit", "status overall cpu", "1")
+	on := func(cluster string) string {
+		return everywhere + ", clusterAffinity: {clusterNames: [" + cluster + "]}"
+	}
+	s.workload(t, "first", 2, "300m", on(pushName))
+	s.awaitPlaced(t, "first-deployment", "cluster1:2")
+	s.sees(t, pushName, aDeployment, "first", "spec replicas", "2")
+	s.sees(t, onHub, kind, "limit", "status overallUsed cpu", "600m")
+
+	refused := func(binding string) {
+		message := s.awaitScheduled(t, binding, "False", "QuotaExceeded")
+		for _, want := range []string{"FederatedResourceQuota limit", "cpu", "raise the quota or ask for fewer replicas"} {
+			if !strings.Contains(message, want) {
+				t.Errorf("%s says %q, which does not name %q", binding, message, want)
+			}
+		}
+		s.awaitTold(t, "ScheduleBindingFailed", binding)
+		s.awaitTold(t, "ScheduleBindingFailed", strings.TrimSuffix(binding, "-deployment"))
+	}
+	s.workload(t, "second", 2, "300m", on(pullName))
+	refused("second-deployment")
+	s.mend(t, onHub, aDeployment, "first", "{spec: {replicas: 4}}")
+	refused("first-deployment")
+	err := s.trySchedule(t, "second-deployment", pullName, 2) // nor may anybody else
+	if string(apierrors.ReasonForError(err)) != "QuotaExceeded" || !strings.Contains(fmt.Sprint(err), "denied the request") {
+		t.Errorf("a placement beyond the quota: %v", err)
+	}
+	s.witness(t)
+	s.never(t, pullName, aDeployment, "second")
+	s.awaitPlaced(t, "second-deployment")
+	s.awaitPlaced(t, "first-deployment", "cluster1:2")
+	s.sees(t, pushName, aDeployment, "first", "spec replicas", "2")
+
+	s.mend(t, onHub, kind, "limit", "{spec: {overall: {cpu: '2'}}}")
+	s.awaitPlaced(t, "second-deployment", "cluster2:2")
+	s.awaitPlaced(t, "first-deployment", "cluster1:4")
+	s.awaitScheduled(t, "second-deployment", "True", "Success")
+	s.sees(t, pullName, aDeployment, "second", "spec replicas", "2")
+	s.sees(t, pushName, aDeployment, "first", "spec replicas", "4")
+	s.sees(t, onHub, kind, "limit", "status overallUsed cpu", "1800m")
+}
+
+// trySchedule places a binding by hand, as another scheduler would.
+func (s *space) trySchedule(t *testing.T, binding, cluster string, replicas int) error {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"clusters":[{"name":%q,"replicas":%d}]}}`, cluster, replicas)
+	_, err := s.objectsOf(t, onHub, aBinding).Patch(t.Context(), binding, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }

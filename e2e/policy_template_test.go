@@ -10,14 +10,15 @@ import (
 
 // templateCases hold the rules of contract sections 8.2 to 8.5 and 8.7.
 var templateCases = map[string]func(*testing.T, *space){
-	"cluster-scoped":      testClusterScoped,
-	"skipped":             testSkipped,
-	"dependent-overrides": testDependentOverrides,
-	"dependent-kinds":     testDependentKinds,
-	"dependent-shared":    testDependentShared,
-	"namespaces":          testNamespaces,
-	"impersonator":        testImpersonator,
-	"quota":               testQuota,
+	"cluster-scoped":           testClusterScoped,
+	"skipped":                  testSkipped,
+	"dependent-overrides":      testDependentOverrides,
+	"dependent-wide-overrides": testDependentWideOverrides,
+	"dependent-kinds":          testDependentKinds,
+	"dependent-shared":         testDependentShared,
+	"namespaces":               testNamespaces,
+	"impersonator":             testImpersonator,
+	"quota":                    testQuota,
 }
 
 // testClusterScoped: a template without a namespace has a binding of the wider
@@ -87,6 +88,36 @@ func testDependentOverrides(t *testing.T, s *space) {
 		overrideRules: [{overriders: {annotationsOverrider: [{operator: add, value: {tint: blue}}]}}]}}`, named(aConfigMap, "settings"))
 	s.sees(t, pushName, aConfigMap, "settings", "metadata annotations tint", "blue")
 	s.sees(t, pullName, aConfigMap, "settings", "metadata annotations tint", "blue")
+}
+
+// testDependentWideOverrides: a policy of all namespaces waits for overrides of all
+// namespaces, for each that it names; one of a namespace is none of them.
+func testDependentWideOverrides(t *testing.T, s *space) {
+	const claim = "metadata annotations clusterpropagationpolicy.karmada.io/name"
+	names := map[string]string{pushName: "dependent-wide-first", pullName: "dependent-wide-second"}
+	tint := func(kind, name string) {
+		s.put(t, `{apiVersion: policy.karmada.io/v1alpha1, kind: %s, metadata: {name: %[2]s}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: %[3]s, name: settings}],
+			overrideRules: [{overriders: {annotationsOverrider: [{operator: add, value: {%[2]s: %[1]s}}]}}]}}`, kind, name, s.namespace)
+	}
+	s.put(t, `{apiVersion: policy.karmada.io/v1alpha1, kind: ClusterPropagationPolicy, metadata: {name: dependent-wide}, spec: {dependentOverrides: [%s, %s],
+		resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: %s, name: settings}]}}`, names[pushName], names[pullName], s.namespace)
+	s.put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
+	waits := func() {
+		s.awaitTold(t, "ApplyPolicyFailed", "settings")
+		s.witness(t)
+		s.never(t, onHub, aBinding, "settings-configmap")
+		s.sees(t, onHub, aConfigMap, "settings", claim, "")
+	}
+	tint("OverridePolicy", names[pushName])
+	waits()
+	tint("ClusterOverridePolicy", names[pushName])
+	waits()
+	tint("ClusterOverridePolicy", names[pullName])
+	s.sees(t, onHub, aBinding, "settings-configmap", claim, "dependent-wide")
+	for cluster := range s.members() {
+		s.sees(t, cluster, aConfigMap, "settings", "metadata annotations "+names[pushName], "OverridePolicy", "metadata annotations "+names[pullName], "ClusterOverridePolicy")
+	}
+	s.awaitTold(t, "ApplyPolicySucceed", "settings")
 }
 
 // testDependentKinds: what a workload refers to goes along with it, and no more;

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
@@ -233,6 +235,7 @@ func TestReconcile(t *testing.T) {
 		"no fit until an API":             testNoFitAPI,
 		"too little room, until there is": testRetry,
 		"a cluster goes":                  testEvacuation,
+		"the highest priority first":      testPriority,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}
@@ -426,6 +429,105 @@ func testRetry(t *testing.T, h *hub) {
 	h.settled(t, b, "Unschedulable", "")
 	change(t, h, c, true, room(3))
 	h.settled(t, b, "Success", "small:3")
+}
+
+// testPriority lets one worker alone schedule, once all of a batch wait in the queue
+// and others, which no cluster had room for, have come back to it: the order is that
+// of their priorities, whoever came first.
+func testPriority(t *testing.T, h *hub) {
+	tight := cluster("tight", room(0))
+	h.join(t, tight)
+	sized := func(name string, priority int32) *workv1alpha2.ResourceBinding {
+		b := binding(name, deployment(1, &policyv1alpha1.Placement{ClusterAffinity: names("tight"), ReplicaScheduling: aggregated()}))
+		b.Spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: priority}
+		return b
+	}
+	low, high := sized("low-again", 5001), sized("high-again", 5009)
+	for _, b := range []*workv1alpha2.ResourceBinding{low, high} {
+		h.Create(t, b)
+		h.settled(t, b, "Unschedulable", "")
+	}
+	release := h.occupy(t)
+	change(t, h, tight, true, room(10))
+	all := []*workv1alpha2.ResourceBinding{low, sized("lower", 5002), sized("middle", 5005), sized("higher", 5008), high}
+	for _, b := range all[1:4] {
+		h.Create(t, b)
+	}
+	for _, b := range all {
+		h.Await(t, b.Name+" in the queue", func(context.Context) bool { return queued(t, b.Spec.SchedulePriority.Priority) == 1 })
+	}
+	release[0]() // the others wait until all of these are through
+	for _, b := range all {
+		h.settled(t, b, "Success", "tight:1")
+	}
+	for _, let := range release[1:] {
+		let()
+	}
+	if got, want := h.placed(all), []string{"high-again", "higher", "middle", "lower", "low-again"}; !slices.Equal(got, want) {
+		t.Errorf("scheduled in the order %v, want %v", got, want)
+	}
+}
+
+// occupy gives each worker of the scheduler a binding whose write is held until it is
+// released.
+func (h *hub) occupy(t *testing.T) (release []func()) {
+	t.Helper()
+	const workers = 8
+	busy := make(chan struct{}, workers)
+	h.mu.Lock()
+	h.first = map[string]func(){}
+	for i := range workers {
+		gate := make(chan struct{})
+		let := sync.OnceFunc(func() { close(gate) })
+		t.Cleanup(let)
+		release = append(release, let)
+		h.first[fmt.Sprintf("busy-%d", i)] = func() {
+			busy <- struct{}{}
+			<-gate
+		}
+	}
+	h.mu.Unlock()
+	for i := range workers {
+		h.Create(t, binding(fmt.Sprintf("busy-%d", i), configMap(&policyv1alpha1.Placement{ClusterAffinity: names("member1")})))
+	}
+	h.Await(t, "all workers to be busy", func(context.Context) bool { return len(busy) == workers })
+	return release
+}
+
+// placed are the names of these bindings in the order of the writes of their specs.
+func (h *hub) placed(of []*workv1alpha2.ResourceBinding) (order []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, path := range h.writes {
+		if slices.ContainsFunc(of, func(b *workv1alpha2.ResourceBinding) bool { return b.Name == path }) {
+			order = append(order, path)
+		}
+	}
+	return order
+}
+
+// queued is how many bindings of a priority wait for a worker.
+func queued(t *testing.T, priority int32) (count float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "workqueue_depth" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range metric.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if labels["controller"] == "scheduler" && labels["priority"] == strconv.Itoa(int(priority)) {
+				count += metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return count
 }
 
 func testEvacuation(t *testing.T, h *hub) {
