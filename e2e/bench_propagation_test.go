@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -29,7 +30,8 @@ import (
 // The benchmarks of propagation (issue 4, section 4). Sizes can be set in the
 // environment: MUSTER_BENCH_OBJECTS (1000), MUSTER_BENCH_MEMBERS (2, fake ones),
 // MUSTER_BENCH_FANOUT (100 members), MUSTER_BENCH_ROUNDS (30), MUSTER_BENCH_SINGLES
-// (60 objects, one a second), MUSTER_BENCH_IDLE (60 seconds). With
+// (60 objects, one a second), MUSTER_BENCH_DRIFTS (100), MUSTER_BENCH_IDLE (60
+// seconds). With
 // MUSTER_BENCH_WRITES=1 the hub's writes are also listed by resource, and with
 // MUSTER_BENCH_PROFILE=DIR profiles of the hub are put there; both slow it down.
 
@@ -330,6 +332,91 @@ func reportQuantiles(b *testing.B, name string, q load.Quantiles) {
 	b.ReportMetric(q.P95, name+"-p95-ms")
 	b.ReportMetric(q.P99, name+"-p99-ms")
 	b.ReportMetric(q.Max, name+"-max-ms")
+}
+
+// BenchmarkDrift changes an object in a member, as somebody there would with kubectl,
+// again and again, and watches how long it takes until it is as the hub wants it. The
+// time of the change itself counts.
+func BenchmarkDrift(b *testing.B) {
+	const label, name = "drift", "drift-0000"
+	drifts := size(b, "DRIFTS", 100)
+	for b.Loop() {
+		f := startFleet(b)
+		f.propagate(b, label)
+		if err := f.send(b.Context(), label, name, time.Now()); err != nil {
+			b.Fatal(err)
+		}
+		for kind, m := range map[string]*controlplanetest.Member{"push": f.push, "pull": f.pull} {
+			settings := followConfigMap(b, m, name)
+			f.awaitQuiet(b)
+			latency := &load.Latency{}
+			for range drifts {
+				latency.Note(settings.drift(b))
+			}
+			reportQuantiles(b, kind+"-drift", latency.Take())
+		}
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// followed is a ConfigMap of a member, and what happens to it.
+type followed struct {
+	member *controlplanetest.Member
+	last   *corev1.ConfigMap
+	events <-chan watch.Event
+}
+
+// followConfigMap follows a ConfigMap once it is in a member.
+func followConfigMap(b *testing.B, m *controlplanetest.Member, name string) *followed {
+	b.Helper()
+	following, err := m.Client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(b.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(following.Stop)
+	o := &followed{member: m, events: following.ResultChan()}
+	o.await(b, func() bool { return true })
+	return o
+}
+
+// await waits until the object fits.
+func (o *followed) await(b *testing.B, fits func() bool) {
+	b.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		select {
+		case e, open := <-o.events:
+			if !open {
+				b.Fatal("the member's watch ended")
+			}
+			if settings, ok := e.Object.(*corev1.ConfigMap); ok {
+				if o.last = settings; fits() {
+					return
+				}
+			}
+		case <-limit.C:
+			b.Fatalf("the object in %s stays as it is: %v", o.member.Name, o.last)
+		}
+	}
+}
+
+// drift changes the object, and returns how long it took until it was as before.
+func (o *followed) drift(b *testing.B) time.Duration {
+	b.Helper()
+	const key = "text"
+	text := o.last.Data[key]
+	changed := o.last.DeepCopy()
+	changed.Data[key], changed.ResourceVersion = "changed by hand", ""
+	begin, seen := time.Now(), false
+	if _, err := o.member.Client.CoreV1().ConfigMaps(changed.Namespace).Update(b.Context(), changed, metav1.UpdateOptions{FieldManager: "kubectl-edit"}); err != nil {
+		b.Fatal(err)
+	}
+	o.await(b, func() bool {
+		seen = seen || o.last.Data[key] != text
+		return seen && o.last.Data[key] == text
+	})
+	return time.Since(begin)
 }
 
 // BenchmarkFanOut sends one object after the other to many members, and waits each
