@@ -38,12 +38,15 @@ func rolledOutCondition(done bool, stopped []string) metav1.Condition {
 	return c
 }
 
-// appliedCondition says whether every cluster applied its work.
-func appliedCondition(summary ocmworkv1alpha1.ManifestWorkReplicaSetSummary, problem error) metav1.Condition {
+// appliedCondition says whether every cluster applied its work. Decided is true
+// when every placement has chosen, if only to choose nobody.
+func appliedCondition(summary ocmworkv1alpha1.ManifestWorkReplicaSetSummary, decided bool, problem error) metav1.Condition {
 	c := metav1.Condition{Type: ocmworkv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: ocmworkv1alpha1.ReasonProcessing}
 	switch {
 	case problem != nil:
 		c.Reason, c.Message = ocmworkv1alpha1.ReasonNotAsExpected, problem.Error()
+	case decided && summary.DesiredTotal == 0:
+		c.Reason, c.Message = ocmworkv1alpha1.ReasonPlacementDecisionEmpty, "no cluster was chosen"
 	case summary.DesiredTotal > 0 && summary.Applied == summary.DesiredTotal:
 		c.Status, c.Reason = metav1.ConditionTrue, ocmworkv1alpha1.ReasonAsExpected
 	default:

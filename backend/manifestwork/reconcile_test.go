@@ -52,6 +52,7 @@ func TestControllers(t *testing.T) {
 	}
 	t.Run("executor", f.testExecutor)
 	t.Run("all", f.testAll)
+	t.Run("nobody", f.testNobody)
 	t.Run("progressive", f.testProgressive)
 	t.Run("foreign work", f.testForeign)
 	t.Run("clean-up", f.testCleanUp)
@@ -245,6 +246,23 @@ func (f *fixture) testAll(t *testing.T) {
 	}
 	f.Await(t, "replica set to go", func(ctx context.Context) bool { return f.Gone(ctx, client.ObjectKeyFromObject(set), set) })
 	f.awaitValues(t, "all", map[string]string{})
+}
+
+// testNobody has a placement that chooses no cluster, which counts as decided, and
+// a label that its works get.
+func (f *fixture) testNobody(t *testing.T) {
+	f.decide(t, "none", ":")
+	f.Create(t, &ocmworkv1alpha1.ManifestWorkReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody", Labels: map[string]string{"team": "paint"}},
+		Spec:       ocmworkv1alpha1.ManifestWorkReplicaSetSpec{ManifestWorkTemplate: manifest("1"), PlacementRefs: []ocmworkv1alpha1.LocalPlacementReference{{Name: "none"}}},
+	})
+	f.awaitStatus(t, "nobody", "PlacementVerified False/PlacementDecisionEmpty", "ManifestworkApplied False/PlacementDecisionEmpty")
+	f.decide(t, "none", ": cluster3")
+	f.awaitValues(t, "nobody", map[string]string{"cluster3": "1"})
+	work := new(ocmworkv1.ManifestWork)
+	if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: "cluster3", Name: "nobody"}, work); err != nil || work.Labels["team"] != "paint" {
+		t.Errorf("the labels of the work are %v, %v", work.Labels, err)
+	}
 }
 
 // testProgressive takes one cluster at a time, and a canary first; it ends with a

@@ -28,7 +28,7 @@ func showStatus(s *scope, problem error) {
 	status.Summary = total
 	meta.SetStatusCondition(&status.Conditions, verifiedCondition(s.missing, s.empty))
 	meta.SetStatusCondition(&status.Conditions, rolledOutCondition(done, stopped))
-	meta.SetStatusCondition(&status.Conditions, appliedCondition(total, problem))
+	meta.SetStatusCondition(&status.Conditions, appliedCondition(total, len(s.missing) == 0, problem))
 }
 
 // summarize counts the works of one placement.

@@ -130,11 +130,12 @@ func (r *ReplicaSetReconciler) apply(ctx context.Context, s *scope) error {
 // errForeign is what is said of a work that somebody else made.
 var errForeign = errors.New("it exists and is not of this replica set")
 
-// write brings a cluster's work to the current template.
+// write brings a cluster's work to the current template. Labels of the replica
+// set are on its works, too.
 func (r *ReplicaSetReconciler) write(ctx context.Context, s *scope, cluster, placement string) error {
 	template := s.stored.Spec.ManifestWorkTemplate.DeepCopy()
 	told := r.clock.Now().UTC().Format(time.RFC3339)
-	labels := map[string]string{ocmworkv1alpha1.ReplicaSetLabel: ownerOf(s.stored), ocmworkv1alpha1.PlacementNameLabel: placement}
+	labels := merged(maps.Clone(s.stored.Labels), map[string]string{ocmworkv1alpha1.ReplicaSetLabel: ownerOf(s.stored), ocmworkv1alpha1.PlacementNameLabel: placement})
 	stored := s.works[cluster]
 	if stored == nil {
 		work := &ocmworkv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{

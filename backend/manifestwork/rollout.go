@@ -254,7 +254,8 @@ func together(batches []Batch) []Member {
 	return members
 }
 
-// share is a number, or a percentage of a total; unset stands for nothing said.
+// share is a number, or a percentage of a total, rounded up as in the field; unset
+// stands for nothing said.
 func share(of intstr.IntOrString, total, unset int) (int, error) {
 	if of.Type == intstr.Int {
 		return cmp.Or(int(of.IntVal), unset), nil
@@ -268,7 +269,7 @@ func share(of intstr.IntOrString, total, unset int) (int, error) {
 		return 0, fmt.Errorf("%q is neither a number nor a percentage", of.StrVal)
 	}
 	if isPercent {
-		return total * number / 100, nil
+		return (total*number + 99) / 100, nil
 	}
 	return number, nil
 }
