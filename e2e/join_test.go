@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,57 +12,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
 
-// notKept are kinds whose objects come and go by themselves.
-var notKept = map[string]bool{"events": true, "leases": true, "endpointslices": true, "apiservices": true, "componentstatuses": true}
-
-// objects lists everything a member holds: resource/namespace/name → UID.
+// objects lists everything a member holds, with all that is in it.
 func objects(t testing.TB, m *controlplanetest.Member) map[string]string {
 	t.Helper()
 	return objectsIn(t, m.Config())
 }
 
-// objectsIn lists everything a cluster holds.
+// objectsIn lists everything a cluster holds, with all that is in it.
 func objectsIn(t testing.TB, config *rest.Config) map[string]string {
 	t.Helper()
-	found, err := tryObjects(t, config)
+	found, err := controlplanetest.Objects(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// tryObjects fails where a kind goes while it looks.
-func tryObjects(t testing.TB, config *rest.Config) (map[string]string, error) {
-	t.Helper()
-	client := clientFor(t, config)
-	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	for _, list := range lists {
-		for _, resource := range list.APIResources {
-			if notKept[resource.Name] || !slices.Contains(resource.Verbs, "list") {
-				continue
-			}
-			gv, _, _ := strings.Cut(list.GroupVersion, " ")
-			objects, err := client.Resource(groupVersion(gv).WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				return nil, fmt.Errorf("list %s: %w", resource.Name, err)
-			}
-			for _, object := range objects.Items {
-				found[resource.Name+"/"+object.GetNamespace()+"/"+object.GetName()] = string(object.GetUID())
-			}
-		}
-	}
-	return found, nil
 }
 
 // awaitObjects waits until a member holds exactly what it held before.
@@ -72,11 +40,11 @@ func awaitObjects(t testing.TB, m *controlplanetest.Member, before map[string]st
 	var after map[string]string
 	defer func() {
 		if t.Failed() {
-			t.Log("difference in the member (-before +after):\n", cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))))
+			t.Log("difference in the member (-before +after):\n", cmp.Diff(before, after))
 		}
 	}()
-	eventually(t, "the member holds what it held before", func(context.Context) bool {
-		found, err := tryObjects(t, m.Config())
+	eventually(t, "the member holds what it held before", func(ctx context.Context) bool {
+		found, err := controlplanetest.Objects(ctx, m.Config())
 		if err != nil {
 			t.Log(err)
 			return false

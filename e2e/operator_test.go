@@ -384,9 +384,7 @@ func (s *site) leavesNothing(t *testing.T, play func(*testing.T, *site)) {
 // objects lists all that is in a cluster, but for what comes and goes by itself.
 func (s *site) objects(t *testing.T, name string) map[string]string {
 	t.Helper()
-	config := loadConfig(t, s.clusters[name].Kubeconfig())
-	config.QPS = -1 // one list a kind, at once
-	return objectsIn(t, config)
+	return objectsIn(t, loadConfig(t, s.clusters[name].Kubeconfig()))
 }
 
 // state is what somebody who looks for a fault would ask first.

@@ -18,11 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"muster.dev/muster/agent/handshake"
 	ocmaddonv1beta1 "muster.dev/muster/backend/apis/ocm/addon/v1beta1"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmv1alpha1 "muster.dev/muster/backend/apis/ocm/cluster/v1alpha1"
+	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
 
 func subject(t *testing.T, request []byte) (cn string, groups []string) {
@@ -37,22 +39,12 @@ func subject(t *testing.T, request []byte) (cn string, groups []string) {
 	return parsed.Subject.CommonName, groups
 }
 
-// renamed returns a kubeconfig that calls its cluster something else.
-func renamed(t *testing.T, kubeconfig, name string) string {
-	t.Helper()
-	config, err := clientcmd.Load([]byte(kubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry := config.Contexts[config.CurrentContext]
-	config.Clusters[name] = config.Clusters[entry.Cluster]
-	delete(config.Clusters, entry.Cluster)
-	entry.Cluster = name
-	changed, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(changed)
+// rename lets a kubeconfig call its cluster something else.
+func rename(config *clientcmdapi.Config, name string) {
+	current := config.Contexts[config.CurrentContext]
+	entry := config.Clusters[current.Cluster]
+	delete(config.Clusters, current.Cluster)
+	config.Clusters[name], current.Cluster = entry, name
 }
 
 func TestConsentsInEitherOrder(t *testing.T) {
@@ -217,52 +209,116 @@ func TestDenialAfterAcceptance(t *testing.T) {
 }
 
 // Each of these makes the identity worthless while the agent runs: it introduces
-// itself again, in process.
+// itself again, in process, and is from then on at the hub as the kubeconfig says.
 func TestBootstrapChanges(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(string) string{
-		"another name in the kubeconfig": func(s string) string { return renamed(t, s, "other") },
-		"another address":                func(s string) string { return strings.Replace(s, "https://127.0.0.1:", "https://localhost:", 1) },
+	other, err := controlplanetest.NewAuthority("another-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type changed func(t *testing.T, config *clientcmdapi.Config, entry *clientcmdapi.Cluster) (check func(handshake.Stanza))
+	for name, change := range map[string]changed{
+		"another name in the kubeconfig": func(t *testing.T, config *clientcmdapi.Config, _ *clientcmdapi.Cluster) func(handshake.Stanza) {
+			rename(config, "other")
+			return func(hub handshake.Stanza) {
+				if hub.Name != "other" {
+					t.Errorf("the agent calls the hub %q", hub.Name)
+				}
+			}
+		},
+		"another address": func(t *testing.T, _ *clientcmdapi.Config, entry *clientcmdapi.Cluster) func(handshake.Stanza) {
+			entry.Server = strings.Replace(entry.Server, "https://127.0.0.1:", "https://localhost:", 1)
+			return func(hub handshake.Stanza) {
+				if !strings.HasPrefix(hub.Server, "https://localhost:") {
+					t.Errorf("the agent is at %s", hub.Server)
+				}
+			}
+		},
+		// The certificate authorities of a hub that is about to get a new one.
+		"another CA": func(t *testing.T, _ *clientcmdapi.Config, entry *clientcmdapi.Cluster) func(handshake.Stanza) {
+			both := append(slices.Clone(entry.CertificateAuthorityData), other.CertPEM...)
+			entry.CertificateAuthorityData = both
+			return func(hub handshake.Stanza) {
+				if string(hub.CA) != string(both) {
+					t.Errorf("the agent trusts %s", hub.CA)
+				}
+			}
+		},
+		"another proxy": func(t *testing.T, _ *clientcmdapi.Config, entry *clientcmdapi.Cluster) func(handshake.Stanza) {
+			proxy := controlplanetest.StartForwardProxy(t)
+			entry.ProxyURL = proxy.URL
+			return func(hub handshake.Stanza) {
+				if hub.Proxy != proxy.URL {
+					t.Errorf("the agent goes by the proxy %q", hub.Proxy)
+				}
+				if proxy.Asked(strings.TrimPrefix(entry.Server, "https://")) == 0 {
+					t.Error("nobody asked the proxy for the hub")
+				}
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			kubeconfig, err := plane.KubeconfigFor("bootstrap-of-"+f.cluster, "bootstrappers")
-			if err != nil {
-				t.Fatal(err)
-			}
-			content, err := os.ReadFile(kubeconfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			own := filepath.Join(t.TempDir(), "bootstrap")
-			if err := os.WriteFile(own, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			f.options.Bootstraps = []handshake.Source{handshake.File(own)}
+			own := f.ownBootstrap()
 			f.join()
 			before, err := f.store.Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			changed := change(string(content))
-			if changed == string(content) {
-				t.Fatal("nothing is changed")
-			}
-			if err := os.WriteFile(own+".new", []byte(changed), 0o600); err != nil {
+			config, err := clientcmd.LoadFromFile(own)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Rename(own+".new", own); err != nil {
-				t.Fatal(err)
-			}
+			check := change(t, config, config.Clusters[config.Contexts[config.CurrentContext].Cluster])
+			f.replace(own, config)
 			f.eventually("another request", func() bool { return len(f.requests()) == 2 })
 			f.approve(certificatesv1.CertificateApproved)
+			var now *handshake.Identity
 			f.eventually("another identity", func() bool {
-				now, err := f.store.Load(t.Context())
+				now, err = f.store.Load(t.Context())
 				return err == nil && now != nil && string(now.CertPEM) != string(before.CertPEM) && now.Agent == before.Agent
 			})
+			f.awaitHeard()
+			check(now.Hub)
 		})
 	}
+}
+
+// ownBootstrap gives the agent a copy of its bootstrap kubeconfig, which the test may
+// replace.
+func (f *fixture) ownBootstrap() string {
+	f.Helper()
+	kubeconfig, err := plane.KubeconfigFor("bootstrap-of-"+f.cluster, "bootstrappers")
+	f.must(err)
+	content, err := os.ReadFile(kubeconfig)
+	f.must(err)
+	own := filepath.Join(f.TempDir(), "bootstrap")
+	f.must(os.WriteFile(own, content, 0o600))
+	f.options.Bootstraps = []handshake.Source{handshake.File(own)}
+	return own
+}
+
+// replace puts another kubeconfig in the place of one, at once.
+func (f *fixture) replace(file string, config *clientcmdapi.Config) {
+	f.Helper()
+	changed, err := clientcmd.Write(*config)
+	f.must(err)
+	content, err := os.ReadFile(file)
+	f.must(err)
+	if string(changed) == string(content) {
+		f.Fatal("nothing is changed")
+	}
+	f.must(os.WriteFile(file+".new", changed, 0o600))
+	f.must(os.Rename(file+".new", file))
+}
+
+// awaitHeard waits until the agent tells of its cluster: it takes the hub's word for
+// unknown back.
+func (f *fixture) awaitHeard() {
+	f.Helper()
+	f.setCondition(metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped"})
+	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
 }
 
 func TestClaims(t *testing.T) {
@@ -341,12 +397,13 @@ func TestNextHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(second)
+	config, err := clientcmd.LoadFromFile(second)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rename(config, "second")
 	other := filepath.Join(t.TempDir(), "second")
-	if err := os.WriteFile(other, []byte(renamed(t, string(content), "second")), 0o600); err != nil {
+	if err := clientcmd.WriteToFile(*config, other); err != nil {
 		t.Fatal(err)
 	}
 	f.options.Bootstraps = append(f.options.Bootstraps, handshake.File(other))

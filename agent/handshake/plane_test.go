@@ -251,11 +251,17 @@ func (f *fixture) must(err error) {
 // setAccepted writes the hub's condition.
 func (f *fixture) setAccepted(status metav1.ConditionStatus) {
 	f.Helper()
+	f.setCondition(metav1.Condition{Type: ocmv1.ConditionHubAccepted, Status: status, Reason: "ByTest"})
+}
+
+// setCondition writes a condition as the hub.
+func (f *fixture) setCondition(c metav1.Condition) {
+	f.Helper()
 	f.eventually("the hub's condition is written", func() bool {
 		o, err := f.client.Resource(clustersResource).Get(f.Context(), f.cluster, metav1.GetOptions{})
 		f.must(err)
 		cluster := f.managed()
-		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: ocmv1.ConditionHubAccepted, Status: status, Reason: "ByTest"})
+		meta.SetStatusCondition(&cluster.Status.Conditions, c)
 		cluster.ResourceVersion = o.GetResourceVersion()
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
 		f.must(err)

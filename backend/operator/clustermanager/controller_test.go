@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -152,27 +151,12 @@ func TestDefaultClusterManagerComesAndGoes(t *testing.T) {
 	if err := p.API.Delete(t.Context(), works); err != nil {
 		t.Fatal(err)
 	}
-	operatortest.Eventually(t, "as before", func(context.Context) error {
-		if diff := cmp.Diff(before, p.Names(t)); diff != "" {
-			return fmt.Errorf("%s", diff)
-		}
-		return nil
-	})
+	p.AsBefore(t, before)
 }
 
-func settled(t *testing.T, p *operatortest.Plane) map[string]bool {
+func settled(t *testing.T, p *operatortest.Plane) map[string]string {
 	t.Helper()
-	var names map[string]bool
-	operatortest.Eventually(t, "earlier tests have cleaned up", func(context.Context) error {
-		names = p.Names(t)
-		for name := range names {
-			if strings.Contains(name, "managedclusters.cluster") || strings.HasSuffix(name, "/cluster-manager") || strings.HasSuffix(name, "/"+ocmoperatorv1.HubNamespace) {
-				return fmt.Errorf("%s is there", name)
-			}
-		}
-		return nil
-	})
-	return names
+	return p.Settled(t, "managedclusters.cluster", "clustermanagers.operator.open-cluster-management.io//cluster-manager", "namespaces//cluster-manager", "/"+ocmoperatorv1.HubNamespace)
 }
 
 func blockedBy(p *operatortest.Plane, name, reason, text string) func(context.Context) error {
@@ -237,7 +221,7 @@ func checkStatus(t *testing.T, p *operatortest.Plane, name, namespace string) {
 // Hosted: it says what is missing, works on two clusters, and leaves nothing on the hub.
 func TestHostedClusterManager(t *testing.T) {
 	management, hub := planes.management, planes.hub
-	before := settled(t, hub)
+	before, around := settled(t, hub), settled(t, management)
 	operate(t, management)
 	cm := &ocmoperatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}}
 	cm.Spec.DeployOption = ocmoperatorv1.ClusterManagerDeployOption{Mode: "Hosted", Hosted: &ocmoperatorv1.HostedClusterManagerConfiguration{
@@ -274,12 +258,8 @@ func TestHostedClusterManager(t *testing.T) {
 	}
 	management.Gone(t, cm)
 	management.Gone(t, namespace)
-	operatortest.Eventually(t, "hub as before", func(context.Context) error {
-		if diff := cmp.Diff(before, hub.Names(t)); diff != "" {
-			return fmt.Errorf("%s", diff)
-		}
-		return nil
-	})
+	hub.AsBefore(t, before)
+	management.AsBefore(t, around)
 }
 
 func checkHostedSides(t *testing.T, namespace string) {

@@ -91,10 +91,5 @@ func TestObjectsOfFormerVersionsAreMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Gone(t, cm)
-	operatortest.Eventually(t, "as before", func(context.Context) error {
-		if diff := cmp.Diff(before, p.Names(t)); diff != "" {
-			return fmt.Errorf("%s", diff)
-		}
-		return nil
-	})
+	p.AsBefore(t, before)
 }

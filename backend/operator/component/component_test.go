@@ -75,6 +75,11 @@ func secretWith(cluster, server, user string, more map[string][]byte) *corev1.Se
 	return secret
 }
 
+func withKey(secret *corev1.Secret, key, value string) *corev1.Secret {
+	secret.Data[key] = []byte(value)
+	return secret
+}
+
 // A kubeconfig is somebody else's text: files and programs that it names are not ours to read and run.
 func TestConfigFromTrustsNothingOutsideOfTheSecret(t *testing.T) {
 	t.Parallel()
@@ -97,10 +102,16 @@ func TestConfigFromTrustsNothingOutsideOfTheSecret(t *testing.T) {
 	}
 }
 
-// Who signs in does not make a hub another; server, CA and the entry's name do.
+// Who signs in does not make a hub another; server, proxy, CA and the entry's name do.
 func TestHubIdentity(t *testing.T) {
 	t.Parallel()
 	base := component.HubIdentity(secretWith("hub", "hub.example", "{token: a}", nil))
+	with := func(field string) *corev1.Secret {
+		secret := secretWith("hub", "hub.example", "{token: a}", nil)
+		text := strings.Replace(string(secret.Data["kubeconfig"]), "certificate-authority-data: Q0E=", field, 1)
+		secret.Data["kubeconfig"] = []byte(text)
+		return secret
+	}
 	for _, c := range []struct {
 		name   string
 		secret *corev1.Secret
@@ -108,6 +119,10 @@ func TestHubIdentity(t *testing.T) {
 	}{
 		{"another token", secretWith("hub", "hub.example", "{token: b}", nil), true},
 		{"another server", secretWith("hub", "other.example", "{token: a}", nil), false},
+		{"a proxy", with("certificate-authority-data: Q0E=, proxy-url: http://proxy.example"), false},
+		{"another CA", with("certificate-authority-data: Q0Ey"), false},
+		{"the same CA as a key of the secret", withKey(with("certificate-authority: ca.crt"), "ca.crt", "CA"), true},
+		{"another CA as a key of the secret", withKey(with("certificate-authority: ca.crt"), "ca.crt", "CA2"), false},
 		{"another entry", secretWith("hub2", "hub.example", "{token: a}", nil), false},
 		{"no kubeconfig", &corev1.Secret{}, false},
 	} {

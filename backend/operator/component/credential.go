@@ -3,6 +3,7 @@ package component
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -94,6 +95,11 @@ func (c Credential) kubeconfig(remote *rest.Config) ([]byte, error) {
 	cluster := &clientcmdapi.Cluster{
 		Server: remote.Host, CertificateAuthorityData: remote.CAData, TLSServerName: remote.ServerName, InsecureSkipTLSVerify: remote.Insecure,
 	}
+	proxy, err := proxyOf(remote)
+	if err != nil {
+		return nil, err
+	}
+	cluster.ProxyURL = proxy
 	if len(cluster.CertificateAuthorityData) == 0 && remote.CAFile != "" {
 		copied := rest.CopyConfig(remote)
 		if err := rest.LoadTLSFiles(copied); err != nil {
@@ -107,4 +113,21 @@ func (c Credential) kubeconfig(remote *rest.Config) ([]byte, error) {
 		Contexts:       map[string]*clientcmdapi.Context{"context": {Cluster: "cluster", AuthInfo: "user"}},
 		CurrentContext: "context",
 	})
+}
+
+// proxyOf is the proxy that a cluster is reached by, as a kubeconfig names it; "" if there is none. One that only this process's environment
+// names is none of the cluster's.
+func proxyOf(remote *rest.Config) (string, error) {
+	if remote.Proxy == nil {
+		return "", nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(remote)
+	if err != nil {
+		return "", fmt.Errorf("read the cluster's address: %w", err)
+	}
+	proxy, err := remote.Proxy(&http.Request{URL: server})
+	if err != nil || proxy == nil {
+		return "", err
+	}
+	return proxy.String(), nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,30 +89,13 @@ func TestDefaultKlusterletComesAndGoes(t *testing.T) {
 	checkDefaultObjects(t, p, k.Name, namespace)
 
 	removeKlusterlet(t, p, k)
-	operatortest.Eventually(t, "as before", func(context.Context) error {
-		if diff := cmp.Diff(before, p.Names(t)); diff != "" {
-			return fmt.Errorf("left or lost (namespaces end without a kubelet, too): %s", diff)
-		}
-		return nil
-	})
+	p.AsBefore(t, before)
 }
 
 // settled lists what a plane has once nothing of an earlier test is about to go.
-func settled(t *testing.T, p *operatortest.Plane) map[string]bool {
+func settled(t *testing.T, p *operatortest.Plane) map[string]string {
 	t.Helper()
-	var names map[string]bool
-	operatortest.Eventually(t, "earlier tests have cleaned up", func(context.Context) error {
-		names = p.Names(t)
-		for name := range names {
-			for _, mark := range []string{"open-cluster-management-", "work.open-cluster-management.io", "/clusterclaims."} {
-				if strings.Contains(name, mark) {
-					return fmt.Errorf("%s is there", name)
-				}
-			}
-		}
-		return nil
-	})
-	return names
+	return p.Settled(t, "open-cluster-management-", "work.open-cluster-management.io", "/clusterclaims.")
 }
 
 func checkDefaultObjects(t *testing.T, p *operatortest.Plane, name, namespace string) {
@@ -228,7 +210,7 @@ func TestChangesCleanUpBehindThem(t *testing.T) {
 func TestHostedKlusterlet(t *testing.T) {
 	management, managed := planes.management, planes.member
 	operate(t, management)
-	before := settled(t, managed)
+	before, around := settled(t, managed), settled(t, management)
 	k := newKlusterlet("hosted", "Hosted", "open-cluster-management-hosted")
 	management.Kubelet(t, k.Name)
 	if err := management.API.Create(t.Context(), k); err != nil {
@@ -262,12 +244,8 @@ func TestHostedKlusterlet(t *testing.T) {
 	}
 	removeKlusterlet(t, management, k)
 	management.Gone(t, namespace)
-	operatortest.Eventually(t, "managed cluster as before", func(context.Context) error {
-		if diff := cmp.Diff(before, managed.Names(t)); diff != "" {
-			return fmt.Errorf("%s", diff)
-		}
-		return nil
-	})
+	managed.AsBefore(t, before)
+	management.AsBefore(t, around)
 }
 
 // A managed cluster that is gone holds removal for five minutes, says so, and no longer.

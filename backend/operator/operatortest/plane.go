@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -184,27 +185,44 @@ func Condition(conditions []metav1.Condition, kind string, status metav1.Conditi
 	return nil
 }
 
-// Names lists what the plane has of what tests compare before and after: namespaces, cluster roles and their bindings, webhook
-// configurations, kinds.
-func (p *Plane) Names(t testing.TB) map[string]bool {
+// Objects lists all that the plane holds, as controlplanetest.Objects does.
+func (p *Plane) Objects(ctx context.Context) (map[string]string, error) {
+	return controlplanetest.Objects(ctx, p.Config())
+}
+
+// Settled lists what the plane holds once no object of an earlier test is about to go: none whose name holds one of marks.
+func (p *Plane) Settled(t testing.TB, marks ...string) map[string]string {
 	t.Helper()
-	names := map[string]bool{}
-	for _, kind := range []struct{ version, list string }{
-		{"v1", "NamespaceList"}, {"rbac.authorization.k8s.io/v1", "ClusterRoleList"}, {"rbac.authorization.k8s.io/v1", "ClusterRoleBindingList"},
-		{"rbac.authorization.k8s.io/v1", "RoleList"}, {"rbac.authorization.k8s.io/v1", "RoleBindingList"},
-		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"}, {"admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList"},
-		{apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinitionList"},
-	} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.APIVersion, list.Kind = kind.version, kind.list
-		if err := p.API.List(t.Context(), list); err != nil {
-			t.Fatal(err)
+	var found map[string]string
+	Eventually(t, "earlier tests have cleaned up", func(ctx context.Context) (err error) {
+		if found, err = p.Objects(ctx); err != nil {
+			return err
 		}
-		for i := range list.Items {
-			names[kind.list+" "+list.Items[i].Namespace+"/"+list.Items[i].Name] = true
+		for name := range found {
+			for _, mark := range marks {
+				if strings.Contains(name, mark) {
+					return fmt.Errorf("%s is there", name)
+				}
+			}
 		}
-	}
-	return names
+		return nil
+	})
+	return found
+}
+
+// AsBefore waits until the plane holds what it held before: the same objects, not equal ones, and nothing in them is changed.
+func (p *Plane) AsBefore(t testing.TB, before map[string]string) {
+	t.Helper()
+	Eventually(t, p.Name+" as before", func(ctx context.Context) error {
+		after, err := p.Objects(ctx)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			return fmt.Errorf("left, lost or changed (-before +after):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 type testWriter struct{ t testing.TB }
