@@ -50,14 +50,25 @@ func (o *outcome) report(b workv1alpha2.Binding, now time.Time) {
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	if status.LastScheduledTime == nil || o.renewed && (o.fresh || o.moved || o.revisited || status.SchedulerObservedGeneration != b.GetGeneration()) {
-		at := metav1.NewTime(now)
-		if asked := b.BindingSpec().RescheduleTriggeredAt; o.fresh && now.Before(asked.Time) {
-			at = *asked // by a clock ahead of ours; once is enough
-		}
-		status.LastScheduledTime = &at
+		status.LastScheduledTime = o.scheduledAt(b, now)
 	}
 	status.SchedulerObservedGeneration = b.GetGeneration()
 	status.SchedulerObservedAffinityName = o.affinity
+}
+
+// scheduledAt is when a binding counts as scheduled. Times in the API have whole
+// seconds and a request of the same second counts as open (RescheduleRequested), so an
+// answered one is followed by the next second; and time does not go back, or the
+// request would be open again.
+func (o *outcome) scheduledAt(b workv1alpha2.Binding, now time.Time) *metav1.Time {
+	at := metav1.NewTime(now).Rfc3339Copy()
+	if asked := b.BindingSpec().RescheduleTriggeredAt; o.fresh && !at.After(asked.Time) {
+		at = metav1.NewTime(asked.Add(time.Second))
+	}
+	if last := b.BindingStatus().LastScheduledTime; at.Before(last) {
+		at = *last
+	}
+	return &at
 }
 
 // announcer tells people, on the binding and on its template, what changed.

@@ -26,8 +26,7 @@ const (
 // asked for, whatever else changed: the request counts as answered afterwards.
 func Needed(b workv1alpha2.Binding, s *Snapshot) (why string, fresh, needed bool) {
 	spec, status := b.BindingSpec(), b.BindingStatus()
-	requested := spec.RescheduleTriggeredAt != nil &&
-		(status.LastScheduledTime == nil || spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time))
+	requested := workv1alpha2.RescheduleRequested(b)
 	switch {
 	case placementChanged(b):
 		return whyPlacement, requested, true

@@ -55,7 +55,12 @@ func TestNeeded(t *testing.T) {
 		"a target went":       {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[1:] }, why: "the number of replicas changed"},
 		"a target is removed": {binding: scheduled(deployment(3, split, target("a", 2), target("z", 1))), why: "a target cluster is being removed"},
 		"a target is gone":    {binding: scheduled(deployment(3, split, target("a", 2), target("y", 1))), why: "a target cluster is being removed"},
-		"asked for before":    {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = b.Status.LastScheduledTime }},
+		"asked for before": {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) {
+			earlier := metav1.NewTime(b.Status.LastScheduledTime.Add(-time.Second))
+			b.Spec.RescheduleTriggeredAt = &earlier
+		}},
+		"asked for in the same second": {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = b.Status.LastScheduledTime },
+			why: "rescheduling was asked for", fresh: true},
 		"asked for afterwards": {binding: settled(), change: func(b *workv1alpha2.ResourceBinding) {
 			later := metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second))
 			b.Spec.RescheduleTriggeredAt = &later

@@ -223,15 +223,27 @@ func TestReport(t *testing.T) {
 		outcome    outcome
 		generation int64
 		want       time.Time
+		// asked and last are early unless given.
+		asked, last time.Time
 	}{
-		"the same again":        {outcome: outcome{renewed: true}, generation: 2, want: early},
-		"only looked at":        {outcome: outcome{}, generation: 3, want: early},
-		"for another spec":      {outcome: outcome{renewed: true}, generation: 3, want: late},
-		"afresh":                {outcome: outcome{renewed: true, fresh: true}, generation: 2, want: late},
-		"to different clusters": {outcome: outcome{renewed: true, moved: true}, generation: 2, want: late},
+		"the same again":             {outcome: outcome{renewed: true}, generation: 2, want: early},
+		"only looked at":             {outcome: outcome{}, generation: 3, want: early},
+		"for another spec":           {outcome: outcome{renewed: true}, generation: 3, want: late},
+		"afresh":                     {outcome: outcome{renewed: true, fresh: true}, generation: 2, want: late},
+		"to different clusters":      {outcome: outcome{renewed: true, moved: true}, generation: 2, want: late},
+		"asked for in this second":   {outcome: outcome{renewed: true, fresh: true}, asked: late, generation: 2, want: late.Add(time.Second)},
+		"asked for by a clock ahead": {outcome: outcome{renewed: true, fresh: true}, asked: late.Add(time.Hour), generation: 2, want: late.Add(time.Hour + time.Second)},
+		"recorded ahead":             {outcome: outcome{renewed: true, moved: true}, last: late.Add(time.Second), generation: 2, want: late.Add(time.Second)},
 	} {
 		again := b.DeepCopy()
 		asked := metav1.NewTime(early)
+		if !row.asked.IsZero() {
+			asked = metav1.NewTime(row.asked)
+		}
+		if !row.last.IsZero() {
+			last := metav1.NewTime(row.last)
+			again.Status.LastScheduledTime = &last
+		}
 		again.Spec.RescheduleTriggeredAt = &asked
 		again.Generation = row.generation
 		row.outcome.report(again, late)

@@ -116,7 +116,7 @@ func (r *rebalancer) stamp(ctx context.Context, workload appsv1alpha1.ObjectRefe
 	if err := r.hub.Get(ctx, key, b); err != nil {
 		return err
 	}
-	at := stampAt(b.BindingSpec().RescheduleTriggeredAt, b.BindingStatus().LastScheduledTime, created)
+	at := stampAt(b, created)
 	if at == nil {
 		return nil
 	}
@@ -125,16 +125,15 @@ func (r *rebalancer) stamp(ctx context.Context, workload appsv1alpha1.ObjectRefe
 	return kube.Patch(ctx, r.hub, b, wanted)
 }
 
-// stampAt is the stamp of a rebalancer that was created then; nil where one that
-// is as late still waits for the scheduler. The scheduler heeds a stamp that is
-// later than the last scheduling, and both have whole seconds only: a rebalancer
-// of the very second of the last scheduling would be taken for done.
-func stampAt(stamped, scheduled *metav1.Time, created metav1.Time) *metav1.Time {
-	if stamped != nil && !stamped.Before(&created) && (scheduled == nil || scheduled.Before(stamped)) {
+// stampAt is the stamp of a rebalancer that was created then (contract section
+// 9.8), or the last scheduling if that was later, since the scheduler heeds none that
+// is older; nil where one as late still waits for the scheduler.
+func stampAt(b workv1alpha2.Binding, created metav1.Time) *metav1.Time {
+	if workv1alpha2.RescheduleRequested(b) && !b.BindingSpec().RescheduleTriggeredAt.Before(&created) {
 		return nil
 	}
-	if scheduled != nil && !scheduled.Before(&created) {
-		created = metav1.NewTime(scheduled.Add(time.Second))
+	if scheduled := b.BindingStatus().LastScheduledTime; created.Before(scheduled) {
+		created = *scheduled
 	}
 	return &created
 }

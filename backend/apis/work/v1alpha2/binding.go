@@ -40,3 +40,12 @@ func (b *ClusterResourceBinding) BindingStatus() *ResourceBindingStatus { return
 func (b *ClusterResourceBinding) PermanentID() (key, value string) {
 	return ClusterResourceBindingPermanentIDLabel, b.Labels[ClusterResourceBindingPermanentIDLabel]
 }
+
+// RescheduleRequested says whether a binding is to be scheduled afresh: somebody asked
+// for it and it was not scheduled since (contract section 9.1). Both times have whole
+// seconds; a request of the very second of the last scheduling is open, and whoever
+// answers it records a later one.
+func RescheduleRequested(b Binding) bool {
+	asked, last := b.BindingSpec().RescheduleTriggeredAt, b.BindingStatus().LastScheduledTime
+	return asked != nil && (last == nil || !asked.Before(last))
+}
