@@ -76,6 +76,9 @@ type Agent struct {
 	works   map[string]*ocmworkv1.ManifestWork
 	known   map[string]*ocmworkv1.AppliedManifestWork
 	hubSeen bool // all works have been seen once
+	// unheld are works that were, or are being, applied before the hub was known to hold
+	// them.
+	unheld map[string]struct{}
 	// buried are objects that are gone: an answer to a request may come in after the
 	// news of that.
 	buried  map[types.UID]struct{}
@@ -106,7 +109,7 @@ func New(o Options) (*Agent, error) {
 		return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost))
 	}
 	a := &Agent{o: o, log: o.Log, hubHash: hex.EncodeToString(sum[:]), now: time.Now,
-		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{}, buried: map[types.UID]struct{}{},
+		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{}, buried: map[types.UID]struct{}{}, unheld: map[string]struct{}{},
 		reporter: &reporter{expressions: newExpressions(), raw: o.RawFeedback, now: time.Now}, ours: make(chan struct{})}
 	if a.hub = o.Works; a.hub == nil {
 		client, err := dynamic.NewForConfig(unlimited(o.Hub))

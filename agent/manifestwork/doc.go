@@ -10,7 +10,10 @@
 //
 // In the member, an AppliedManifestWork stands for each work. It owns the objects
 // that go with the work, and lists them, so that what is taken out of a work, or
-// belongs to a work or a hub that is gone, can be found and removed.
+// belongs to a work or a hub that is gone, can be found and removed. It is there
+// before the first object. The finalizer at the hub is written meanwhile, and nothing
+// is reported before it is; what a work applied that goes until then is removed at
+// once, without the time of grace that objects of a vanished work have.
 //
 // Every kind that a work uses is watched once, for all works. What the watch tells
 // answers the questions of the next pass, so that a pass which finds everything as

@@ -250,6 +250,10 @@ func (a *Agent) reconcileRecord(ctx context.Context, name string) error {
 		return nil
 	}
 	now := a.now()
+	if len(record.Status.AppliedResources) == 0 {
+		// The agent ended before its first pass did; the hub may never have held the work.
+		return a.deleteRecord(ctx, record)
+	}
 	if record.Status.EvictionStartTime == nil {
 		a.log.Warn("the work of applied objects is gone; they are removed after a time of grace", "cluster", a.o.Cluster, "name", record.Spec.ManifestWorkName, "grace", a.o.EvictionGrace)
 		_, err := a.patchRecord(ctx, record, "status", map[string]any{"status": map[string]any{"evictionStartTime": metav1.NewTime(now).Rfc3339Copy()}})

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,28 +24,42 @@ func (a *Agent) reconcile(ctx context.Context, name string) error {
 	switch {
 	case work == nil:
 		a.member.kinds.forget(name, nil)
-		return nil
+		return a.abandon(ctx, name)
 	case work.DeletionTimestamp != nil:
 		return a.remove(ctx, work)
 	}
 	return a.apply(ctx, work)
 }
 
-// apply brings a work's manifests into the member and reports.
+// apply brings a work's manifests into the member and reports. The record comes
+// first, for what it lists and owns can be found again. That the hub holds the work
+// until its objects are gone takes two more writes to the hub's disk: nothing waits
+// for them, and abandon sees to a work that goes before they are done.
 func (a *Agent) apply(ctx context.Context, work *ocmworkv1.ManifestWork) error {
 	var held *ocmworkv1.ManifestWork
-	var record *ocmworkv1.AppliedManifestWork
-	group, both := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { held, err = a.ensureFinalizer(both, work); return err })
-	group.Go(func() (err error) { record, err = a.ensureRecord(both, work.Name); return err })
-	if err := group.Wait(); err != nil {
-		return err
+	holding := make(chan error, 1)
+	a.setHeld(work, slices.Contains(work.Finalizers, ocmworkv1.ManifestWorkFinalizer))
+	go func() {
+		var err error
+		held, err = a.ensureFinalizer(ctx, work)
+		holding <- err
+	}()
+	record, err := a.ensureRecord(ctx, work.Name)
+	if err != nil {
+		return errors.Join(err, <-holding)
 	}
-	work = held
 	outcomes, applied, failed := a.applyAll(ctx, work, ownerOf(record))
+	if err := <-holding; err != nil {
+		return errors.Join(err, a.keepRecord(ctx, record, applied, true))
+	}
+	a.setHeld(work, true)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if held.UID != work.UID || held.Generation != work.Generation { // it is in the queue again
+		return a.keepRecord(ctx, record, applied, true)
+	}
+	work = held
 	keep := map[place]struct{}{}
 	polled := false
 	for i := range outcomes {
@@ -57,11 +70,42 @@ func (a *Agent) apply(ctx context.Context, work *ocmworkv1.ManifestWork) error {
 	}
 	a.member.kinds.forget(work.Name, keep)
 	unreadable := slices.ContainsFunc(outcomes, func(o outcome) bool { return o.place.name == "" })
-	err := errors.Join(a.report(ctx, work, outcomes), a.keepRecord(ctx, record, applied, unreadable), failed)
+	err = errors.Join(a.report(ctx, work, outcomes), a.keepRecord(ctx, record, applied, unreadable), failed)
 	if err == nil && polled {
 		a.queue.AddAfter(work.Name, a.o.StatusInterval)
 	}
 	return err
+}
+
+// setHeld notes whether the hub is known to hold a work until what it applied is gone.
+func (a *Agent) setHeld(work *ocmworkv1.ManifestWork, held bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if held {
+		delete(a.unheld, work.Name)
+	} else {
+		a.unheld[work.Name] = struct{}{}
+	}
+}
+
+// abandon takes out what a work applied that went before the hub held it: nobody
+// waits for that, and it has no time of grace.
+func (a *Agent) abandon(ctx context.Context, name string) error {
+	a.mu.Lock()
+	_, unheld := a.unheld[name]
+	a.mu.Unlock()
+	if !unheld {
+		return nil
+	}
+	if record := a.record(a.recordName(name)); record != nil && record.DeletionTimestamp == nil {
+		if err := a.deleteRecord(ctx, record); err != nil {
+			return fmt.Errorf("delete the record of manifest work %s, which is gone: %w", name, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.unheld, name)
+	return nil
 }
 
 // ensureFinalizer marks a work as carried out: the hub keeps it until what it
@@ -225,7 +269,7 @@ func statusDifference(before, after *ocmworkv1.ManifestWorkStatus) (json.RawMess
 func (a *Agent) remove(ctx context.Context, work *ocmworkv1.ManifestWork) error {
 	if !slices.Contains(work.Finalizers, ocmworkv1.ManifestWorkFinalizer) {
 		a.member.kinds.forget(work.Name, nil)
-		return nil
+		return a.abandon(ctx, work.Name)
 	}
 	record := a.record(a.recordName(work.Name))
 	if record != nil {
