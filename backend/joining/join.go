@@ -81,8 +81,9 @@ type join struct {
 
 // Join registers a member in push mode in the order of contract section 4.2:
 // identity, uniqueness, namespace and accounts in the member, Secrets and Cluster
-// on the hub. On failure or cancellation it takes back exactly what it made. It
-// does not wait for the cluster to become ready. Repeating it is safe.
+// on the hub. On failure or cancellation it takes back exactly what it made; where a
+// hub that does not answer keeps, or may keep, the Cluster, what that needs stays: a
+// cluster that works, and not one with dead credentials. It does not wait for the cluster to become ready. Repeating it is safe.
 func Join(ctx context.Context, request Request) (*clusterv1alpha1.Cluster, error) {
 	run, err := newJoin(request)
 	if err != nil {
@@ -97,7 +98,7 @@ func Join(ctx context.Context, request Request) (*clusterv1alpha1.Cluster, error
 	}
 	if left := run.undo.rollback(ctx, run.Progress); len(left) > 0 {
 		return nil, fault.Unavailable("%s; and what it had made could not all be removed: %s", err.Error(), strings.Join(left, ", ")).Wrap(err).
-			WithFix("remove these by hand, or join again and then unjoin")
+			WithFix("once the hub answers, unjoin the cluster if it is there; if it is not, join again and then unjoin, or remove these by hand")
 	}
 	return nil, err
 }

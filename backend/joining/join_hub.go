@@ -3,9 +3,11 @@ package joining
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,12 +167,32 @@ func (j *join) createCluster(ctx context.Context) (*clusterv1alpha1.Cluster, err
 		}
 	}
 	if err != nil {
+		if unanswered(err) {
+			j.undo.pushNeeding("cluster "+j.Name, j.seeThatNoneIs)
+		}
 		return nil, hubFault("create cluster "+j.Name, err)
 	}
-	j.undo.push("cluster "+j.Name, func(ctx context.Context) error {
+	j.undo.pushNeeding("cluster "+j.Name, func(ctx context.Context) error {
 		return j.Hub.Delete(ctx, cluster.DeepCopy(), client.Preconditions{UID: &cluster.UID})
 	})
 	return cluster, nil
+}
+
+// unanswered says that a write may have been carried out all the same: it was sent,
+// and the hub went away before it said anything.
+func unanswered(err error) bool {
+	var answer apierrors.APIStatus
+	return !errors.As(err, &answer) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, context.Canceled)
+}
+
+// seeThatNoneIs fails as long as there may be a Cluster of the name. One that is there
+// may be another join's, and is not this run's to delete.
+func (j *join) seeThatNoneIs(ctx context.Context) error {
+	err := j.Hub.Get(ctx, client.ObjectKey{Name: j.Name}, &clusterv1alpha1.Cluster{})
+	if err == nil {
+		return errors.New("there is a cluster " + j.Name)
+	}
+	return err
 }
 
 // ownSecrets makes the Cluster the owner of its Secrets, so that they go when it

@@ -3,11 +3,13 @@ package joining_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,6 +164,72 @@ func TestJoinTakesBackExactlyWhatItMade(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{"api/v1/namespaces/karmada-cluster"}, hub.All()); diff != "" {
 				t.Errorf("left on the hub (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A hub that goes away while it makes the Cluster, or before that can be taken back,
+// has one when it is back: its credentials are good.
+func TestJoinLeavesWhatAClusterOnALostHubNeeds(t *testing.T) {
+	const clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
+	for name, last := range map[string]string{
+		"made, and not answered":    "POST " + clusters,
+		"made, secrets not owned":   "GET /api/v1/namespaces/karmada-cluster/secrets/member1",
+		"never heard of by the hub": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub, member := joiningtest.Pair(t)
+			var lost atomic.Bool
+			hub.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				request := r.Method + " " + r.URL.Path
+				if last == "" && request == "POST "+clusters {
+					lost.Store(true)
+					panic(http.ErrAbortHandler)
+				}
+				if lost.Load() {
+					if last == "" && request == "GET "+clusters+"/member1" {
+						return false // the hub is back by then
+					}
+					panic(http.ErrAbortHandler)
+				}
+				if request != last {
+					return false
+				}
+				lost.Store(true)
+				if r.Method == http.MethodPost {
+					var made map[string]any
+					if err := json.NewDecoder(r.Body).Decode(&made); err != nil {
+						t.Error(err)
+					}
+					hub.Put(clusters+"/member1", made)
+				}
+				panic(http.ErrAbortHandler)
+			}
+			_, err := joining.Join(context.Background(), joiningtest.Request(hub, member, "member1"))
+			if !fault.Is(err, fault.KindUnavailable) {
+				t.Fatalf("got %v, want unavailable", err)
+			}
+			there := hub.Object(clusters+"/member1") != nil
+			if there != (last != "") {
+				t.Fatalf("the hub has %v", hub.All())
+			}
+			if !there {
+				if left := member.All(); len(left) > 0 {
+					t.Errorf("left in the member: %v", left)
+				}
+				return
+			}
+			if !strings.Contains(err.Error(), "cluster member1") || !strings.Contains(err.Error(), "service account") {
+				t.Errorf("what is left is not told: %v", err)
+			}
+			credential := hub.Object("/api/v1/namespaces/karmada-cluster/secrets/member1")
+			token, err := base64.StdEncoding.DecodeString(credential["data"].(map[string]any)["token"].(string))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if account := member.Tokens[string(token)]; account == "" || member.Object(account) == nil {
+				t.Errorf("the cluster's credential is dead; the member has %v", member.All())
 			}
 		})
 	}

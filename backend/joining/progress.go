@@ -63,6 +63,8 @@ type undoStack struct {
 type undoEntry struct {
 	what string
 	do   func(ctx context.Context) error
+	// needs says that what this entry is about needs all that was made before it.
+	needs bool
 }
 
 func (u *undoStack) push(what string, do func(ctx context.Context) error) {
@@ -71,8 +73,16 @@ func (u *undoStack) push(what string, do func(ctx context.Context) error) {
 	u.entries = append(u.entries, undoEntry{what: what, do: do})
 }
 
+// pushNeeding is push for what is worse than useless without all that was made before
+// it: as long as it cannot be taken back, that is left alone, too.
+func (u *undoStack) pushNeeding(what string, do func(ctx context.Context) error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.entries = append(u.entries, undoEntry{what: what, do: do, needs: true})
+}
+
 // rollback takes everything back, newest first, even if ctx has ended. It
-// returns what it could not remove.
+// returns what it has not removed.
 func (u *undoStack) rollback(ctx context.Context, progress Progress) (left []string) {
 	u.mu.Lock()
 	entries := u.entries
@@ -92,6 +102,12 @@ func (u *undoStack) rollback(ctx context.Context, progress Progress) (left []str
 		}
 		left = append(left, entries[i].what)
 		progress.say("rollback", StepFailed, "could not remove "+entries[i].what)
+		if !entries[i].needs {
+			continue
+		}
+		for ; i > 0; i-- {
+			left = append(left, entries[i-1].what)
+		}
 	}
 	return left
 }
