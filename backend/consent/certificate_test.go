@@ -137,7 +137,7 @@ func (h *hubUnderTest) testCleanUp(t *testing.T) {
 	h.Await(t, "the denial", func(ctx context.Context) bool {
 		denied := h.request(ctx, "stale-live")
 		denied.Status.Conditions = append(denied.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-			Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "KubectlDeny", LastUpdateTime: metav1.Unix(metav1.Now().Unix()-60, 0),
+			Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "KubectlDeny", LastUpdateTime: metav1.Unix(metav1.Now().Unix()-3600, 0),
 		})
 		return h.Client.SubResource("approval").Update(ctx, denied) == nil
 	})

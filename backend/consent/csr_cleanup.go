@@ -89,9 +89,10 @@ func surplus(requests []certificatesv1.CertificateSigningRequest, accepted, now 
 			askers[asker] = true
 		}
 		if state == stateDenied {
-			at := deniedAt(csr)
+			at := deniedAt(csr, now)
 			left := at.Add(deniedLife).Sub(now)
-			superseded = superseded || left <= 0 || accepted.After(at)
+			// Both times are whole seconds: within one, the acceptance is taken for the later.
+			superseded = superseded || left <= 0 || !accepted.Before(at)
 			if !superseded && (next == 0 || left < next) {
 				next = left
 			}
@@ -124,13 +125,22 @@ func askerOf(csr *certificatesv1.CertificateSigningRequest) string {
 	return request.Requester.Username + " " + request.Agent
 }
 
-func deniedAt(csr *certificatesv1.CertificateSigningRequest) time.Time {
+// deniedAt is when a request was denied. Whoever denies it may write any time, by a
+// clock that is not the hub's; what is left out the API server fills in, and kubectl
+// leaves lastTransitionTime out. So it is the latest that is told and has come.
+func deniedAt(csr *certificatesv1.CertificateSigningRequest, now time.Time) time.Time {
+	at := csr.CreationTimestamp.Time
 	for _, condition := range csr.Status.Conditions {
-		if condition.Type == certificatesv1.CertificateDenied && !condition.LastUpdateTime.IsZero() {
-			return condition.LastUpdateTime.Time
+		if condition.Type != certificatesv1.CertificateDenied {
+			continue
+		}
+		for _, told := range []time.Time{condition.LastTransitionTime.Time, condition.LastUpdateTime.Time} {
+			if told.After(at) && !told.After(now) {
+				at = told
+			}
 		}
 	}
-	return csr.CreationTimestamp.Time
+	return at
 }
 
 // CleanupReconciler removes certificate requests of clusters that are of no use

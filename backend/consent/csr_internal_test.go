@@ -205,6 +205,7 @@ func TestSurplus(t *testing.T) {
 		"denied long ago":  {states: states{"a": stateDenied}, minutes: minutes{"a": 10}, gone: []string{"a"}},
 		"denied twice":     {states: states{"a": stateDenied, "b": stateDenied}, minutes: minutes{"a": 4, "b": 3}, gone: []string{"a"}, next: 7 * time.Minute},
 		"denied, accepted": {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-time.Minute), gone: []string{"a"}},
+		"both at once":     {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-4 * time.Minute), gone: []string{"a"}},
 		"accepted, denied": {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-time.Hour), next: 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,6 +213,39 @@ func TestSurplus(t *testing.T) {
 			gone, next := surplus(kept(t, c.states, c.minutes), c.accepted, noon)
 			if diff := cmp.Diff(c.gone, gone); diff != "" || next != c.next {
 				t.Errorf("next %v, want %v; gone (-want +got):\n%s", next, c.next, diff)
+			}
+		})
+	}
+}
+
+// TestDeniedAt: a denial counts from when it was made, whatever time its author wrote.
+func TestDeniedAt(t *testing.T) {
+	t.Parallel()
+	ago := func(minutes int) metav1.Time { return metav1.NewTime(noon.Add(-time.Duration(minutes) * time.Minute)) }
+	for name, c := range map[string]struct {
+		updated, transitioned metav1.Time
+		left                  time.Duration // 0: it is gone
+	}{
+		"nothing told":                    {left: 2 * time.Minute},
+		"as kubectl does":                 {ago(4), ago(4), 6 * time.Minute},
+		"by a clock that is an hour slow": {ago(64), ago(4), 6 * time.Minute},
+		"by a clock that is an hour fast": {ago(-56), ago(4), 6 * time.Minute},
+		"two old times":                   {ago(64), ago(90), 2 * time.Minute},
+		"two times to come":               {ago(-56), ago(-60), 2 * time.Minute},
+		"a transition without an update":  {metav1.Time{}, ago(5), 5 * time.Minute},
+		"long ago":                        {ago(4), ago(4), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requests := kept(t, map[string]requestState{"a": stateDenied}, map[string]int{"a": 8})
+			denial, now := &requests[0].Status.Conditions[0], noon
+			denial.LastUpdateTime, denial.LastTransitionTime = c.updated, c.transitioned
+			if c.left == 0 {
+				now = noon.Add(6 * time.Minute)
+			}
+			gone, next := surplus(requests, time.Time{}, now)
+			if (len(gone) == 0) != (c.left > 0) || next != c.left {
+				t.Errorf("gone %v, next %v; want it to stay for %v", gone, next, c.left)
 			}
 		})
 	}
