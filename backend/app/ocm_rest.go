@@ -20,7 +20,7 @@ import (
 // managedTopics are the live topics of the Open Cluster Management dialect, and
 // who may follow them.
 var managedTopics = map[string]access.Role{
-	waiting.Topic: access.RoleViewer, waiting.RuleTopic: access.RoleViewer, managedcluster.Topic: access.RoleViewer, manifestwork.Topics: access.RoleViewer,
+	waiting.Topic: access.RoleViewer, waiting.RuleTopic: access.RoleViewer, managedcluster.Topic: access.RoleViewer, managedcluster.DetailTopics: access.RoleViewer, manifestwork.Topics: access.RoleViewer,
 	placement.Topic: access.RoleViewer, placement.SetsTopic: access.RoleViewer, operator.Topic: access.RoleViewer,
 }
 

@@ -26,8 +26,15 @@ import (
 	"muster.dev/muster/backend/registration"
 )
 
-// Topic carries the live rows of managed clusters, by name; viewers may read it.
-const Topic = "managed-clusters"
+const (
+	// Topic carries the live rows of managed clusters, by name; viewers may read it.
+	Topic = "managed-clusters"
+	// DetailTopics is the prefix of the live topics of single managed clusters. An
+	// event, without a row, says that something moved of what the cluster's page or
+	// its removal plan tells: the cluster, its works, the lease, the certificate
+	// requests. Each is read as whoever looks may see it.
+	DetailTopics = Topic + "/"
+)
 
 // kindManaged is what the audit calls our noun.
 const kindManaged = "ManagedCluster"
@@ -41,6 +48,8 @@ type Auditor interface {
 type Publisher interface {
 	Publish(topic string, event live.Event)
 	Seq(topic string) (epoch string, seq uint64)
+	// Wanted tells whether somebody reads a topic below a prefix.
+	Wanted(topic string) bool
 }
 
 // ServiceOptions are what a Service works with.
@@ -60,16 +69,46 @@ type Service struct{ ServiceOptions }
 // NewService returns a Service; Start lets it follow the managed clusters.
 func NewService(options ServiceOptions) *Service { return &Service{options} }
 
-// Start publishes the changes of managed clusters, and of the counts of their
-// works, until ctx ends.
+// Start publishes the changes of managed clusters, of the counts of their works,
+// and of what only the page of one shows, until ctx ends.
 func (s *Service) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return kube.Follow(ctx, s.Cache, &ocmv1.ManagedCluster{}, s.changed) })
 	group.Go(func() error { return kube.Follow(ctx, s.Cache, &ocmworkv1.ManifestWork{}, s.workChanged) })
+	group.Go(func() error { return kube.Follow(ctx, s.Cache, &coordinationv1.Lease{}, s.leaseChanged) })
+	group.Go(func() error {
+		return kube.Follow(ctx, s.Cache, &certificatesv1.CertificateSigningRequest{}, s.requestChanged)
+	})
 	return group.Wait()
 }
 
+// moved tells those who look at one cluster that something of it is new.
+func (s *Service) moved(cluster string) {
+	if topic := DetailTopics + cluster; cluster != "" && s.Live.Wanted(topic) {
+		s.Live.Publish(topic, live.Event{Op: live.OpUpsert, Key: cluster})
+	}
+}
+
+func (s *Service) leaseChanged(before, after client.Object) {
+	if lease := newest(before, after); lease.GetName() == ocmv1.LeaseName {
+		s.moved(lease.GetNamespace())
+	}
+}
+
+func (s *Service) requestChanged(before, after client.Object) {
+	s.moved(newest(before, after).GetLabels()[ocmv1.ClusterNameLabel])
+}
+
+// newest is an object as it is, or was at the end.
+func newest(before, after client.Object) client.Object {
+	if after == nil {
+		return before
+	}
+	return after
+}
+
 func (s *Service) changed(before, after client.Object) {
+	defer s.moved(newest(before, after).GetName())
 	if after == nil {
 		s.Live.Publish(Topic, live.Event{Op: live.OpDelete, Key: before.GetName()})
 		return
@@ -88,14 +127,13 @@ func (s *Service) publish(cluster *ocmv1.ManagedCluster) {
 // workChanged publishes the cluster of a work whose counts have changed.
 func (s *Service) workChanged(before, after client.Object) {
 	var was, is WorkCounts
-	namespace := ""
+	namespace := newest(before, after).GetNamespace()
+	s.moved(namespace)
 	if work, ok := before.(*ocmworkv1.ManifestWork); ok {
 		was.count(work)
-		namespace = work.Namespace
 	}
 	if work, ok := after.(*ocmworkv1.ManifestWork); ok {
 		is.count(work)
-		namespace = work.Namespace
 	}
 	if was == is {
 		return

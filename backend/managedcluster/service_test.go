@@ -2,7 +2,13 @@ package managedcluster_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +20,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +49,13 @@ var (
 // startAPI serves managed clusters over a hub, with a real audit.
 func startAPI(t *testing.T, hub *kubetest.Hub) http.Handler {
 	t.Helper()
+	api, _ := startLive(t, hub)
+	return api
+}
+
+// startLive is startAPI with what it tells browsers.
+func startLive(t *testing.T, hub *kubetest.Hub) (http.Handler, *live.Hub) {
+	t.Helper()
 	manager, err := kube.NewManager(hub.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +81,7 @@ func startAPI(t *testing.T, hub *kubetest.Hub) http.Handler {
 		t.Fatal(err)
 	}
 	hub.Run(t, manager)
-	return api
+	return api, changes
 }
 
 func answer[T any](t *testing.T, response *httptest.ResponseRecorder) T {
@@ -149,7 +163,7 @@ func TestService(t *testing.T) {
 	t.Parallel()
 	hub := startHub(t)
 	makeFleet(t, hub)
-	api := startAPI(t, hub)
+	api, changes := startLive(t, hub)
 	hub.Await(t, "the fleet to be listed", func(context.Context) bool {
 		recorder := httptest.NewRecorder()
 		ask := httptest.NewRequest("GET", "https://hub.test/api/v1/managed-clusters/edge-1", nil)
@@ -159,6 +173,7 @@ func TestService(t *testing.T) {
 		return recorder.Code == 200 && json.Unmarshal(recorder.Body.Bytes(), &detail) == nil && detail.Works.Applied == 1
 	})
 	t.Run("read", func(t *testing.T) { testRead(t, api) })
+	t.Run("live detail", func(t *testing.T) { testLiveDetail(t, hub, changes) })
 	t.Run("change", func(t *testing.T) { testChange(t, hub, api) })
 	t.Run("remove", func(t *testing.T) { testRemove(t, hub, api) })
 	apitest.Run(t, api, []apitest.Scenario{{
@@ -173,6 +188,57 @@ func TestService(t *testing.T) {
 			}
 		},
 	}})
+}
+
+// testLiveDetail changes, one by one, what only the page of a cluster tells: its
+// topic says each time that something moved.
+func testLiveDetail(t *testing.T, hub *kubetest.Hub, changes *live.Hub) {
+	topic := managedcluster.DetailTopics + "edge-2"
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "edge-2", Name: ocmv1.LeaseName}}
+	renewed := metav1.NewMicroTime(time.Now())
+	lease.Spec.RenewTime = &renewed
+	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "edge-2-live", Labels: map[string]string{ocmv1.ClusterNameLabel: "edge-2"}}}
+	request.Spec = certificatesv1.CertificateSigningRequestSpec{
+		Request: csrOf(t), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+	}
+	work := &ocmworkv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "edge-2", Name: "held", Finalizers: []string{"example.com/mine"}}}
+	release := func() error {
+		work.Finalizers = nil
+		return hub.Client.Update(t.Context(), work)
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a lease", func() error { return hub.Client.Create(t.Context(), lease) }},
+		{"a certificate request", func() error { return hub.Client.Create(t.Context(), request) }},
+		{"a work", func() error { return hub.Client.Create(t.Context(), work) }},
+		{"a finalizer that goes", release},
+		{"a work that goes", func() error { return hub.Client.Delete(t.Context(), work) }},
+	} {
+		_, before := changes.Seq(topic)
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		hub.Await(t, "the topic to tell of "+step.what, func(context.Context) bool {
+			_, now := changes.Seq(topic)
+			return now > before
+		})
+	}
+}
+
+// csrOf is a certificate request as PEM.
+func csrOf(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "edge-2"}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
 func testRead(t *testing.T, api http.Handler) {

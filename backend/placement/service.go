@@ -61,14 +61,15 @@ type Service struct{ ServiceOptions }
 // NewService returns a Service; Start lets it follow sets and placements.
 func NewService(options ServiceOptions) *Service { return &Service{options} }
 
-// Start publishes the changes of placements and sets until ctx ends. What a set
-// holds changes with its clusters and bindings.
+// Start publishes the changes of placements and sets until ctx ends. A placement
+// changes with its decisions, and what a set holds with its clusters and bindings.
 func (s *Service) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	follow := func(object client.Object, tell func(before, after client.Object)) {
 		group.Go(func() error { return kube.Follow(ctx, s.Cache, object, tell) })
 	}
 	follow(&ocmv1beta1.Placement{}, s.placementChanged)
+	follow(&ocmv1beta1.PlacementDecision{}, s.decisionChanged)
 	sets := &setFeed{read: s.sets, publish: func(event live.Event) { s.Live.Publish(SetsTopic, event) }, changed: make(chan struct{}, 1)}
 	group.Go(func() error { sets.run(ctx); return nil })
 	follow(&ocmv1beta2.ManagedClusterSet{}, func(_, _ client.Object) { sets.touch() })
@@ -92,6 +93,20 @@ func (s *Service) placementChanged(before, after client.Object) {
 		event.Row = rowOf(found)
 	}
 	s.Live.Publish(Topic, event)
+}
+
+// decisionChanged publishes the placement of a decision: other clusters may be
+// chosen while their number, and so its status, stays.
+func (s *Service) decisionChanged(before, after client.Object) {
+	decision := after
+	if after == nil {
+		decision = before
+	}
+	var object ocmv1beta1.Placement
+	key := client.ObjectKey{Namespace: decision.GetNamespace(), Name: decision.GetLabels()[ocmv1beta1.PlacementLabel]}
+	if key.Name != "" && s.Cache.Get(context.Background(), key, &object) == nil {
+		s.placementChanged(&object, &object)
+	}
 }
 
 // Query says which placements to list. Empty fields fit all.

@@ -34,8 +34,8 @@ var (
 	operator = map[string]string{"X-Role": "operator"}
 )
 
-// serve serves sets and placements over the hub.
-func (f *fixture) serve(t *testing.T) http.Handler {
+// serve serves sets and placements over the hub, with what it tells browsers.
+func (f *fixture) serve(t *testing.T) (http.Handler, *live.Hub) {
 	t.Helper()
 	manager, err := kube.NewManager(f.Config(), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *fixture) serve(t *testing.T) http.Handler {
 		t.Fatal(err)
 	}
 	f.Run(t, manager)
-	return api
+	return api, changes
 }
 
 // read asks as a viewer; ok is false unless the answer is 200.
@@ -85,9 +85,10 @@ func TestService(t *testing.T) {
 		}
 		f.Create(t, c)
 	}
-	api := f.serve(t)
+	api, changes := f.serve(t)
 	t.Run("sets", func(t *testing.T) { f.testSetsByREST(t, api) })
 	t.Run("placements", func(t *testing.T) { f.testPlacementsByREST(t, api) })
+	t.Run("live decisions", func(t *testing.T) { f.testLiveDecisions(t, changes) })
 }
 
 func (f *fixture) testSetsByREST(t *testing.T, api http.Handler) {
@@ -144,5 +145,20 @@ func (f *fixture) testPlacementsByREST(t *testing.T, api http.Handler) {
 		{Name: "list", Method: "GET", Path: "/api/v1/placements?q=shop/w&state=partly", Header: viewer, Status: 200, Contains: []string{`"name":"web"`, `"wanted":3`}},
 		{Name: "none of that state", Method: "GET", Path: "/api/v1/placements?state=satisfied", Header: viewer, Status: 200, Contains: []string{`"items":[]`}},
 		{Name: "no such placement", Method: "GET", Path: "/api/v1/placements/shop/none", Header: viewer, Status: 404, Code: "not-found"},
+	})
+}
+
+// testLiveDecisions touches the decisions of a placement and nothing else: its
+// topic tells of it, for other clusters may have been chosen.
+func (f *fixture) testLiveDecisions(t *testing.T, changes *live.Hub) {
+	var list ocmv1beta1.PlacementDecisionList
+	if err := f.Client.List(t.Context(), &list, client.InNamespace("shop"), client.MatchingLabels{ocmv1beta1.PlacementLabel: "web"}); err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d decisions: %v", len(list.Items), err)
+	}
+	_, before := changes.Seq(placement.Topic)
+	f.change(t, &list.Items[0], func() { list.Items[0].Annotations = map[string]string{"example.com/touched": "yes"} })
+	f.Await(t, "the topic to tell of the decision", func(context.Context) bool {
+		_, now := changes.Seq(placement.Topic)
+		return now > before
 	})
 }

@@ -139,6 +139,23 @@ describe('the cache sink', () => {
     }
   });
 
+  it('asks for what depends on one row’s own topic after its events, and not after those of its neighbours', async () => {
+    vi.useFakeTimers();
+    try {
+      const { client, sink } = setUp();
+      for (const topic of ['managed-clusters/east', 'managed-clusters']) await client.prefetchQuery({ queryKey: [topic], meta: { follows: [topic] }, queryFn: () => 1 });
+      const asked = () => ['managed-clusters/east', 'managed-clusters'].map((topic) => client.getQueryState([topic])?.isInvalidated);
+      sink.event(event({ topic: 'managed-clusters/west', key: 'west', row: undefined }));
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked()).toEqual([false, true]);
+      sink.event(event({ topic: 'managed-clusters/east', key: 'east', row: undefined }));
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked()).toEqual([true, true]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('leaves lists alone when only one row’s own topic speaks', () => {
     const { client, sink } = setUp();
     const list = { pages: [page([{ id: 'r1', state: 'waiting' }])], pageParams: [''] };

@@ -154,20 +154,22 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
       }, followWait));
     }
   };
+  // Whoever names the noun follows all its topics; whoever names one of them, that one.
+  const tellAll = (topic: string) => new Set([noun(topic), topic]).forEach(tell);
   return {
     ended,
     // What failed while the hub was away, or was asked of nobody, is asked for again as soon as it is back.
     ready: () => void client.invalidateQueries({ predicate: ({ state, meta }) => state.status === 'error' || meta?.['follows'] !== undefined }),
     resync: (topic) => {
-      tell(noun(topic));
+      tellAll(topic);
       void client.invalidateQueries({ queryKey: [noun(topic)] });
     },
     begin: (topic, epoch, seq) => {
-      tell(noun(topic)); // what was read before may lack what came meanwhile
+      tellAll(topic); // what was read before may lack what came meanwhile
       void client.invalidateQueries({ queryKey: [noun(topic)], predicate: (query) => query.meta?.['follows'] === undefined && !upToDate(query.state.data, epoch, seq) });
     },
     event: (event) => {
-      tell(noun(event.topic));
+      tellAll(event.topic);
       for (const query of client.getQueryCache().findAll({ queryKey: [noun(event.topic)] })) {
         const data = query.state.data;
         if (data === undefined) continue;

@@ -2,6 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useExplain } from '@/api/errors';
+import { useFollow } from '@/api/hub';
 import { useMay } from '@/api/session';
 import { useWords } from '@/shared/hooks/useWords';
 import { Dialog, DialogButtons } from '@/shared/ui/Dialog';
@@ -10,20 +11,21 @@ import { Placeholder } from '@/shared/ui/Placeholder';
 import { uiWords } from '@/shared/ui/words';
 import { Blockers } from './Blockers';
 import { yields } from './blockers';
-import { removalPlan, removeCluster } from './queries';
+import { removalPlan, removalTopics, removeCluster } from './queries';
 import styles from './RemoveDialog.module.css';
 import { clusterWords } from './words';
 
-/** What a removal under way waits for changes by itself. */
-const refresh = 3_000;
-
-/** A removal that is under way: what it waits for, and for administrators the way to wait no longer. */
+/** A removal that is under way: what it waits for, which changes by itself, and for administrators the way to wait no longer. */
 export default function ForceDialog({ name, onClose }: { name: string; onClose: () => void }) {
   const words = useWords(clusterWords);
   const ui = useWords(uiWords);
   const explain = useExplain();
   const admin = useMay('admin');
-  const plan = useQuery({ ...removalPlan(name), refetchInterval: refresh });
+  const [works, manifestWorks] = removalTopics(name);
+  useFollow('clusters');
+  useFollow(works);
+  useFollow(manifestWorks);
+  const plan = useQuery(removalPlan(name));
   const force = useMutation(removeCluster(name));
   const blockers = plan.data?.blockers;
   // Against finalizers of others force is of no use.

@@ -53,8 +53,11 @@ function concerns(entry: Partial<AuditEntry>, name: string): boolean {
   return entry.kind === 'Cluster' && entry.name === name;
 }
 
+/** What keeps a cluster is told by topics of its own: the works that the hub or others put into it. The cluster's row says the rest. */
+export const removalTopics = (name: string) => [worksTopic(name), `manifest-works/${name}`] as const;
+
 export function removalPlan(name: string) {
-  return queryOptions({ queryKey: ['removal', name], staleTime: 0, gcTime: 0, queryFn: ({ signal }) => get<RemovalPlan>(`${path(name)}/removal`, undefined, signal) });
+  return queryOptions({ queryKey: ['removal', name], staleTime: 0, gcTime: 0, meta: { follows: ['clusters', ...removalTopics(name)] }, queryFn: ({ signal }) => get<RemovalPlan>(`${path(name)}/removal`, undefined, signal) });
 }
 
 export function removeCluster(name: string) {

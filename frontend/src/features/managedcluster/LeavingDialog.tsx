@@ -11,15 +11,12 @@ import styles from './managedcluster.module.css';
 import { removalPlan } from './queries';
 import { managedWords } from './words';
 
-/** What a removal under way waits for changes by itself. */
-const refresh = 3_000;
-
-/** A removal that is under way: what it waits for, and how to mend that. */
+/** A removal that is under way: what it waits for, which changes by itself, and how to mend that. */
 export default function LeavingDialog({ name, onClose }: { name: string; onClose: () => void }) {
   const words = useWords(managedWords);
   const ui = useWords(uiWords);
   const explain = useExplain();
-  const plan = useQuery({ ...removalPlan(name), refetchInterval: refresh });
+  const plan = useQuery(removalPlan(name));
   return (
     <Dialog onClose={onClose} wide title={words.removal.waitsTitle}>
       <div className={styles['form']}>

@@ -21,7 +21,7 @@ import { TabBar } from '@/shared/ui/TabBar';
 import { HistoryTab } from './HistoryTab';
 import { Dialect, ReasonLine } from './managedColumns';
 import { OverviewTab } from './OverviewTab';
-import { managedDetail } from './queries';
+import { detailTopic, managedDetail } from './queries';
 import { tones } from './state';
 import { managedWords } from './words';
 import { WorksTab } from './WorksTab';
@@ -31,8 +31,6 @@ const LeavingDialog = part(() => import('./LeavingDialog'));
 const RemoveDialog = part(() => import('./RemoveDialog'));
 const WorkDialog = part(() => import('./WorkDialog'));
 const tabs = ['overview', 'works', 'history'] as const;
-/** The lease and the certificate requests have no topic of their own. */
-const refresh = 30_000;
 
 /** One managed cluster: who agreed to it, is it well, what was put into it? Tab and dialogs live in the address. */
 export default function ManagedPage({ name }: { name: string }) {
@@ -42,7 +40,8 @@ export default function ManagedPage({ name }: { name: string }) {
   const [search, setSearch] = useSearchParams();
   const [seen, setSeen] = useState(false);
   useFollow('managed-clusters');
-  const query = useQuery({ ...managedDetail(name), refetchInterval: refresh });
+  useFollow(detailTopic(name));
+  const query = useQuery(managedDetail(name));
   const tab = tabs.find((one) => one === search.get('tab')) ?? 'overview';
 
   if (query.data && !seen) setSeen(true);

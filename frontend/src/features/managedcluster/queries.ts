@@ -14,8 +14,11 @@ export function managedList(filter: Filter, sort: string) {
   return liveList<ManagedPage>(noun, '/managed-clusters', { ...filter, sort });
 }
 
+/** The topic that says when something of one cluster's page moved: its lease, its certificate requests, what its removal waits for. */
+export const detailTopic = (name: string) => `${noun}/${name}`;
+
 export function managedDetail(name: string) {
-  return queryOptions(liveOne<ManagedDetail>(noun, name, path(name)));
+  return queryOptions({ ...liveOne<ManagedDetail>(noun, name, path(name)), meta: { follows: [detailTopic(name)] } });
 }
 
 export function changeManaged(name: string) {
@@ -61,7 +64,7 @@ export const setNames = queryOptions({
 });
 
 export function removalPlan(name: string) {
-  return queryOptions({ queryKey: ['managed-removal', name], staleTime: 0, gcTime: 0, queryFn: ({ signal }) => get<ManagedRemovalPlan>(`${path(name)}/removal`, undefined, signal) });
+  return queryOptions({ queryKey: ['managed-removal', name], staleTime: 0, gcTime: 0, meta: { follows: [detailTopic(name)] }, queryFn: ({ signal }) => get<ManagedRemovalPlan>(`${path(name)}/removal`, undefined, signal) });
 }
 
 export function removeManaged(name: string) {

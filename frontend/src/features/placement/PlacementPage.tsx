@@ -25,15 +25,15 @@ import { placementWords } from './words';
 
 type Chosen = PlacementDetail['chosen'][number];
 type Left = PlacementDetail['left'][number];
-/** A cluster's labels and claims may change what is said of it, without a word about the placement. */
-const refresh = 15_000;
 
 /** One placement: the clusters it has chosen, and for each other one the reason. */
 export default function PlacementPage({ namespace, name }: { namespace: string; name: string }) {
   const words = useWords(placementWords);
   const explain = useExplain();
   useFollow('placements');
-  const query = useQuery({ ...placementDetail(namespace, name), refetchInterval: refresh });
+  useFollow('managed-clusters');
+  useFollow('cluster-sets');
+  const query = useQuery(placementDetail(namespace, name));
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={words.goneTitle(name)} action={<Link href={paths.placements()}>{words.toList}</Link>}>{words.goneText}</Empty>;
   }

@@ -26,10 +26,13 @@ export function placementList(filter: Filter, sort: string) {
   return liveList<Page<Placement>>('placements', '/placements', { ...filter, sort });
 }
 
+/** A cluster's labels and claims, and the sets, may change what is said of a placement, without a word about it. */
+const detailTopics = ['placements', 'managed-clusters', 'cluster-sets'];
+
 /** One placement; what left a cluster out may change with any cluster, so that it is asked for again whenever anything does. */
 export function placementDetail(namespace: string, name: string) {
   return queryOptions({
-    queryKey: ['placements', 'count', namespace, name], staleTime: 0,
+    queryKey: ['placements', 'count', namespace, name], staleTime: 0, meta: { follows: detailTopics },
     queryFn: ({ signal }) => get<PlacementDetail>(`/placements/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`, undefined, signal),
   });
 }
