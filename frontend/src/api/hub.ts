@@ -1,6 +1,6 @@
 /** The page's one connection to the hub: the query cache, the live socket that keeps it true, and their React hooks. */
 import { QueryClient, type QueryKey, queryOptions } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { cacheSink, fetchOne, fetchPage, Unseen } from '@/api/cache';
 import { ApiError, get, onSessionEnd, type Params, post, setCsrf } from '@/api/client';
 import { Live } from '@/api/live';
@@ -150,6 +150,17 @@ export function useLiveStatus() {
 /** Since when (milliseconds since the epoch) the page shows old data; undefined while it is live or was never so. */
 export function useStaleSince(): number | undefined {
   return useSyncExternalStore(watchStale, staleSince);
+}
+
+/** Forgets the failure of what was sent while the hub was away, once it is back: what was typed stays, and may be sent. */
+export function useForgetAway(...sent: readonly { error: unknown; reset: () => void }[]): void {
+  const status = useLiveStatus();
+  const failed = useRef(sent);
+  useEffect(() => { failed.current = sent; });
+  useEffect(() => {
+    if (status !== 'live') return;
+    for (const { error, reset } of failed.current) if (error instanceof ApiError && isAway(error)) reset();
+  }, [status]);
 }
 
 function watchStale(watcher: () => void): () => void {

@@ -5,6 +5,7 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import { useExplain } from '@/api/errors';
+import { useForgetAway } from '@/api/hub';
 import type { NewRegistration } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -39,6 +40,7 @@ export function PullForm({ may, onBack }: { may: boolean; onBack: () => void }) 
   const explain = useExplain();
   const [, navigate] = useLocation();
   const start = useMutation(startPull);
+  useForgetAway(start);
   const form = useForm({
     initialValues,
     validate: {

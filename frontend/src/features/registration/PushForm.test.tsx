@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { act } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { queryClient } from '@/api/hub';
+import { live, queryClient } from '@/api/hub';
 import { click, render, type } from '@/test/render';
 import { PushForm } from './PushForm';
 
@@ -77,4 +77,18 @@ it('keeps the other contexts to choose from when one cannot be used', async () =
   await choose(place, 'broken');
   await settled(() => expect(place.querySelector('[role="alert"]')).not.toBeNull());
   expect(place.querySelectorAll('select option')).toHaveLength(3);
+});
+
+it('forgets that the hub did not answer once it is back, and keeps what was typed', async () => {
+  let tell = () => {};
+  vi.spyOn(live, 'watch').mockImplementation((watcher) => { tell = watcher; return () => undefined; });
+  const status = vi.spyOn(live, 'getStatus').mockReturnValue('lost');
+  const place = await checked();
+  vi.mocked(globalThis.fetch).mockRejectedValueOnce(new TypeError('Failed to fetch'));
+  await click([...place.querySelectorAll('button')].at(-2)); // check again
+  await settled(() => expect(place.querySelector('[role="alert"]')).not.toBeNull());
+  status.mockReturnValue('live');
+  await act(async () => tell());
+  await settled(() => expect(place.querySelector('[role="alert"]')).toBeNull());
+  expect(nameOf(place)?.value).toBe('first');
 });

@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useExplain } from '@/api/errors';
+import { useForgetAway } from '@/api/hub';
 import type { Preflight } from '@/api/model';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
@@ -30,6 +31,7 @@ export function PushForm({ may, onBack }: { may: boolean; onBack: () => void }) 
   const proposed = useRef('');
   const planned = useRef('');
   const plan = useMutation(preflight);
+  useForgetAway(check, start);
   const form = useForm({
     initialValues: { name: '', kubeconfig: '', labels: '', provider: '', region: '', zones: '' },
     validate: {

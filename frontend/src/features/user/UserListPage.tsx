@@ -1,10 +1,11 @@
 import { Button } from '@mantine/core';
 import IconPlus from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs';
 import { Suspense, useMemo } from 'react';
-import { useSearchParams } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import type { Page, User } from '@/api/model';
 import { useMay, useSession } from '@/api/session';
 import { useLiveList } from '@/api/useLiveList';
+import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
@@ -25,7 +26,13 @@ const keyOf = (user: User) => user.name;
 
 export default function UserListPage() {
   const words = useWords(userWords);
-  return useMay('admin') ? <UserList /> : <Notice tone="warn" title={words.needAdmin} />;
+  return useMay('admin') ? <UserList /> : (
+    <div className="page">
+      <title>{`${words.title} · Muster`}</title>
+      <PageHead title={words.title} below={words.text} />
+      <Notice tone="warn" title={words.needAdmin}><p>{words.askAdmin} <Link href={paths.sessions()}>{words.toSessions}</Link></p></Notice>
+    </div>
+  );
 }
 
 /** Who may sign in. The dialogs live in the address. */

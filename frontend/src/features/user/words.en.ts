@@ -3,6 +3,8 @@ export const en = {
   text: 'Who may sign in, and what the role allows.',
   create: 'New user',
   needAdmin: 'Only administrators see the users.',
+  askAdmin: 'Ask one of them for another role, or for an account for somebody else. Your own password and sessions are yours to change:',
+  toSessions: 'My sessions',
   emptyTitle: 'No users',
   emptyText: 'Create one for everybody who works here; a name of one’s own makes the audit worth reading.',
   name: 'Name',

@@ -5,6 +5,8 @@ export const zh: UserWords = {
   text: '谁可以登录，以及角色允许做什么。',
   create: '新建用户',
   needAdmin: '只有管理员可以查看用户。',
+  askAdmin: '如需其他角色或为他人开设账号，请联系管理员。你可以自行更改密码和会话：',
+  toSessions: '我的会话',
   emptyTitle: '没有用户',
   emptyText: '为每位使用者各建一个用户，审计记录才有意义。',
   name: '用户名',
