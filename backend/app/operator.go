@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -100,6 +101,9 @@ func Operate(ctx context.Context, config OperatorConfig, logs io.Writer) error {
 	}
 	startLogging(logs, config.LogLevel)
 	cluster.QPS, cluster.UserAgent = -1, "muster-operator"
+	if err := config.checkNamespace(ctx, cluster); err != nil {
+		return err
+	}
 	m, err := config.manager(cluster)
 	if err != nil {
 		return err
@@ -116,6 +120,23 @@ func Operate(ctx context.Context, config OperatorConfig, logs io.Writer) error {
 		return fmt.Errorf("run operators: %w", err)
 	}
 	slog.Info("operator stopped")
+	return nil
+}
+
+// checkNamespace fails where replicas cannot elect one that acts, for want of the namespace of their Lease: they would try for ever. It is
+// not made here, since nobody would remove it. An operator that may not look has to try.
+func (c *OperatorConfig) checkNamespace(ctx context.Context, cluster *rest.Config) error {
+	if !c.LeaderElection {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return fmt.Errorf("build client: %w", err)
+	}
+	if _, err := client.CoreV1().Namespaces().Get(ctx, c.Namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return fault.Invalid("there is no namespace %s to keep the operator's Lease in", c.Namespace).
+			WithFix("create it with kubectl create namespace " + c.Namespace + ", name another by --namespace, or pass --leader-elect=false where no other replica runs")
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"muster.dev/muster/backend/fault"
 	"muster.dev/muster/backend/kube/kubetest"
 )
 
@@ -36,6 +38,26 @@ func TestOwnHostAliases(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("pod %q (-want +got):\n%s", c.pod, diff)
+		}
+	}
+}
+
+// An operator whose Lease has nowhere to be says so and ends, instead of trying for ever.
+func TestOperatorNeedsTheNamespaceOfItsLease(t *testing.T) {
+	h := kubetest.StartHub(t)
+	h.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leases"}})
+	for _, c := range []struct {
+		config OperatorConfig
+		told   bool
+	}{
+		{OperatorConfig{Namespace: "leases", LeaderElection: true}, false},
+		{OperatorConfig{Namespace: "nowhere"}, false},
+		{OperatorConfig{Namespace: "nowhere", LeaderElection: true}, true},
+	} {
+		err := c.config.checkNamespace(t.Context(), h.Config())
+		said, told := fault.As(err)
+		if told != c.told || !told && err != nil || told && !strings.Contains(said.Fix, "kubectl create namespace nowhere") {
+			t.Errorf("%+v: %v", c.config, err)
 		}
 	}
 }
