@@ -239,7 +239,65 @@ func TestReconcile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}
+	t.Run("what dashboards select by", func(t *testing.T) { testLabels(t, h) })
 	testRestart(t, h)
+}
+
+// testLabels looks at the values of labels after all that has happened before: they
+// are those that dashboards know (contract section 14), and no others.
+func testLabels(t *testing.T, h *hub) {
+	b := binding("moved", configMap(&policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
+	h.Create(t, b)
+	h.settled(t, b, "Success", "member1")
+	change(t, h, b, false, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = names("member2") })
+	h.settled(t, b, "Success", "member2")
+	results, types, steps := []string{"error", "success"}, []string{"ReconcileSchedule", "ScaleSchedule"}, []string{"AssignReplicas", "Filter", "Score", "Select"}
+	for _, c := range []struct {
+		metric, label string
+		want          []string
+	}{
+		{"schedule_attempts_total", "result", results},
+		{"schedule_attempts_total", "schedule_type", types},
+		{"e2e_scheduling_duration_seconds", "result", results},
+		{"e2e_scheduling_duration_seconds", "schedule_type", types},
+		{"scheduling_algorithm_duration_seconds", "schedule_step", steps},
+		{"queue_incoming_bindings_total", "event", []string{"BindingAdd", "BindingUpdate", "ClusterChanged", "PolicyChanged", "ScheduleAttemptFailure"}},
+		{"framework_extension_point_duration_seconds", "extension_point", []string{"Filter", "Score"}},
+		{"framework_extension_point_duration_seconds", "result", []string{"success"}},
+		{"plugin_execution_duration_seconds", "extension_point", []string{"Filter"}},
+		{"plugin_execution_duration_seconds", "result", []string{"success"}},
+	} {
+		var got []string
+		for _, labels := range labelsOf(t, "karmada_scheduler_"+c.metric) {
+			got = append(got, labels[c.label])
+		}
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s has %s %q, want %q", c.metric, c.label, got, c.want)
+		}
+	}
+}
+
+// labelsOf are the labels of all series of a metric.
+func labelsOf(t *testing.T, metric string) (all []map[string]string) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range one.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			all = append(all, labels)
+		}
+	}
+	return all
 }
 
 func testNewBinding(t *testing.T, h *hub) {
