@@ -246,7 +246,7 @@ func TestReconcile(t *testing.T) {
 // testLabels looks at the values of labels after all that has happened before: they
 // are those that dashboards know (contract section 14), and no others.
 func testLabels(t *testing.T, h *hub) {
-	b := binding("moved", configMap(&policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
+	b := binding("watched-by-dashboards", configMap(&policyv1alpha1.Placement{ClusterAffinity: names("member1")}))
 	h.Create(t, b)
 	h.settled(t, b, "Success", "member1")
 	change(t, h, b, false, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = names("member2") })

@@ -47,8 +47,16 @@ func (placer) Place(b workv1alpha2.Binding) {
 	}
 }
 
-// interpreter does not know what objects with the annotation secretive need.
+// interpreter does not know what objects with the annotation secretive need, nor how
+// many are asked for by those with the annotation uncountable.
 type interpreter struct{ *interpret.Interpreter }
+
+func (i interpreter) Replicas(ctx context.Context, o *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error) {
+	if o.GetAnnotations()["uncountable"] != "" {
+		return 0, nil, false, errors.New("nobody can count it")
+	}
+	return i.Interpreter.Replicas(ctx, o)
+}
 
 func (i interpreter) Dependencies(ctx context.Context, o *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	if o.GetAnnotations()["secretive"] != "" {
@@ -229,6 +237,8 @@ func TestDetector(t *testing.T) {
 	}{
 		{"claim and binding", testClaim},
 		{"refused claim", testRefusedClaim},
+		{"refused preemption", testRefusedPreemption},
+		{"uncounted", testUncounted},
 		{"binding follows", testFollow},
 		{"priority and waiting list", testPriority},
 		{"cluster policy", testClusterPolicy},

@@ -2,6 +2,7 @@ package template_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,62 @@ func testRefusedClaim(t *testing.T, f *fixture) {
 	f.Await(t, "the end of the binding", func(ctx context.Context) bool { return f.Gone(ctx, client.ObjectKeyFromObject(b), b) })
 	f.remove(t, deny)
 	f.awaitClaim(t, cm, "fixed-configmap", pp)
+	f.Await(t, "the trouble to be over", func(context.Context) bool {
+		_, stuck := f.troubles.Of(about)
+		return !stuck
+	})
+}
+
+// testRefusedPreemption: a policy that may not take an object over leaves it with the
+// one that has it, and where it is; that is told, and mended once it may.
+func testRefusedPreemption(t *testing.T, f *fixture) {
+	ns := f.namespace(t, "refused-preemption")
+	cm := newConfigMap(ns, "kept")
+	f.Create(t, cm)
+	owner := newPP(ns, "owner", sel("v1", "ConfigMap", "kept", nil), clusters("member1"))
+	f.Create(t, owner)
+	before := f.awaitClaim(t, cm, "kept-configmap", owner)
+	deny := f.denyUpdates(t, ns)
+	taker := newPP(ns, "taker", sel("v1", "ConfigMap", "kept", nil), clusters("member2"), always, prio(3))
+	f.Create(t, taker)
+	f.Await(t, "the refusal to be told", func(ctx context.Context) bool {
+		return f.told(ctx, ns, "kept", "PreemptPolicyFailed", "nothing here is changed")
+	})
+	if f.event(t.Context(), ns, "kept", "PreemptPolicySucceed") {
+		t.Error("what was refused is told to have succeeded")
+	}
+	kept := f.awaitClaim(t, cm, "kept-configmap", owner)
+	if kept.UID != before.UID || kept.DeletionTimestamp != nil || !slices.Equal(kept.Spec.Placement.ClusterAffinity.ClusterNames, []string{"member1"}) {
+		t.Errorf("the binding of the policy that has the object: %+v", kept)
+	}
+	f.remove(t, deny)
+	f.awaitClaim(t, cm, "kept-configmap", taker)
+	f.Await(t, "the event", func(ctx context.Context) bool { return f.event(ctx, ns, "kept", "PreemptPolicySucceed") })
+}
+
+// testUncounted: an object whose replicas nobody can count is not propagated, and is
+// once somebody can.
+func testUncounted(t *testing.T, f *fixture) {
+	ns := f.namespace(t, "uncounted")
+	d := newDeployment(ns, "many", 2)
+	d.Annotations = map[string]string{"uncountable": "yes"}
+	f.Create(t, d)
+	pp := newPP(ns, "p", sel("apps/v1", "Deployment", "many", nil), clusters("member1"))
+	f.Create(t, pp)
+	f.Await(t, "the failure to be told", func(ctx context.Context) bool {
+		return f.told(ctx, ns, "many", "GetReplicasFailed", "nobody can count it")
+	})
+	about := template.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "many"}
+	if trouble, _ := f.troubles.Of(about); trouble.Reason != "GetReplicasFailed" {
+		t.Errorf("the trouble that is known: %+v", trouble)
+	}
+	if b := f.binding(t.Context(), ns, "many-deployment"); b != nil {
+		t.Errorf("it has a binding all the same: %+v", b.Spec)
+	}
+	f.update(t, d, func() { d.Annotations = nil })
+	if b := f.awaitClaim(t, d, "many-deployment", pp); b.Spec.Replicas != 2 {
+		t.Errorf("the binding is for %d replicas", b.Spec.Replicas)
+	}
 	f.Await(t, "the trouble to be over", func(context.Context) bool {
 		_, stuck := f.troubles.Of(about)
 		return !stuck
