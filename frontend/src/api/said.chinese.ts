@@ -401,4 +401,16 @@ export const zh: Record<string, string> = {
   'create cluster {0}': '创建集群 {0}',
   'hand the credentials to the cluster': '把凭据交给集群',
   'made at the first start': '首次启动时创建',
+  // The way to the hub, as an operator finds it.
+  'The agent has no credentials yet: there is no hub kubeconfig secret {0}': '代理还没有凭据：没有中心 kubeconfig 的 Secret {0}',
+  'Hub kubeconfig secret {0} has no key "{1}"': '中心 kubeconfig 的 Secret {0} 中没有键“{1}”',
+  'Neither spec.clusterName nor key "{0}" of secret {1} names the cluster': 'spec.clusterName 和 Secret {1} 的键“{0}”都没有给出集群名称',
+  'Hub kubeconfig secret {0} to apiserver {1} is working': '中心 kubeconfig 的 Secret {0} 可以访问 API 服务器 {1}',
+  'Hub kubeconfig secret {0} to apiserver {1} is not good for all that the agent does: {2}': '中心 kubeconfig 的 Secret {0}（API 服务器 {1}）不足以完成代理的全部工作：{2}',
+  'Hub kubeconfig secret {0} does not lead to the hub: {1}': '用中心 kubeconfig 的 Secret {0} 无法到达中心：{1}',
+  'There is no bootstrap secret {0}': '没有引导 Secret {0}',
+  'Bootstrap secret {0} to apiserver {1} is configured correctly': '引导 Secret {0}（API 服务器 {1}）配置正确',
+  'Bootstrap secret {0} to apiserver {1} is not good for introducing a cluster: {2}': '引导 Secret {0}（API 服务器 {1}）不足以介绍集群：{2}',
+  'Bootstrap secret {0} does not lead to a hub: {1}': '用引导 Secret {0} 无法到达中心：{1}',
+  'the hub did not answer in time': '中心没有及时应答',
 };

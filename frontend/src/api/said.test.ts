@@ -14,5 +14,6 @@ it('says sentences with the values in them, and those that stand in one another'
   expect(say('cluster lyon: the member holds what the Work says')).toBe('集群 lyon：成员集群中的对象与 Work 一致');
   expect(say('the agent has to take the objects of 2 works out of the member: a, b')).toBe('代理需要先把 2 个 Work 的对象从成员集群中移除：a, b');
   expect(say('something unheard of')).toBeUndefined();
+  expect(say('There is no bootstrap secret agent/bootstrap\nThe agent has no credentials yet: there is no hub kubeconfig secret agent/hub')).toBe('没有引导 Secret agent/bootstrap\n代理还没有凭据：没有中心 kubeconfig 的 Secret agent/hub');
   expect(sayer({})('there is no cluster edge-7')).toBeUndefined();
 });

@@ -12,7 +12,15 @@ export type Say = (text: string | undefined) => string | undefined;
 const sayers = new WeakMap<Record<string, string>, Say>();
 
 export function sayer(words: Record<string, string>): Say {
-  const known = sayers.get(words) ?? reworder(words, 3);
+  const held = sayers.get(words);
+  if (held) return held;
+  const whole = reworder(words, 3);
+  // A message of several lines is several sentences; a value of one sentence may have lines, too.
+  const known: Say = (text) => {
+    const lines = text?.split('\n') ?? [];
+    const said = lines.length > 1 ? lines.map(whole) : [];
+    return said.some((line) => line !== undefined) && said.every((line, i) => line !== undefined || lines[i] === '') ? said.map((line) => line ?? '').join('\n') : whole(text);
+  };
   sayers.set(words, known);
   return known;
 }
