@@ -10,8 +10,11 @@ import (
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
 
-// ocmSpec is the story of the pages of Open Cluster Management. It has a hub of its own.
-var ocmSpec = filepath.Join("ui", "ocm.spec.mjs")
+// Stories with a hub of their own: the pages of Open Cluster Management, and the editor of policies.
+var (
+	ocmSpec    = filepath.Join("ui", "ocm.spec.mjs")
+	editorSpec = filepath.Join("ui", "editor.spec.mjs")
+)
 
 // TestBrowser runs the browser tests in ui against a hub and two members.
 func TestBrowser(t *testing.T) {
@@ -21,7 +24,7 @@ func TestBrowser(t *testing.T) {
 	pull := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "pull", Nodes: 2})
 	push := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "push", Nodes: 3})
 	specs, err := filepath.Glob(filepath.Join("ui", "*.spec.mjs"))
-	if specs = slices.DeleteFunc(specs, func(spec string) bool { return spec == ocmSpec }); err != nil || len(specs) == 0 {
+	if specs = slices.DeleteFunc(specs, func(spec string) bool { return spec == ocmSpec || spec == editorSpec }); err != nil || len(specs) == 0 {
 		t.Fatalf("no browser tests: %v", err)
 	}
 	h.browse(t, specs, "MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig)
@@ -42,6 +45,20 @@ func TestBrowserOCM(t *testing.T) {
 		introduce(t, strangers, cluster, "a1b2c")
 	}
 	h.browse(t, []string{ocmSpec}, "MUSTER_EAST_KUBECONFIG="+east.Kubeconfig, "MUSTER_WEST_KUBECONFIG="+west.Kubeconfig)
+}
+
+// TestBrowserEditor runs the browser test of the editor of policies against a hub and two members that it pushes to.
+func TestBrowserEditor(t *testing.T) {
+	t.Parallel()
+	needBrowser(t)
+	h := startHub(t)
+	var setting []string
+	for cluster, name := range map[string]string{"cluster1": "EAST", "cluster2": "WEST"} {
+		member := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: cluster, Nodes: 2})
+		mustJoin(t, h, cluster, member)
+		setting = append(setting, "MUSTER_"+name+"_KUBECONFIG="+member.Kubeconfig)
+	}
+	h.browse(t, []string{editorSpec}, setting...)
 }
 
 // needBrowser skips the test of somebody who cannot install a browser, and fails that of everybody else who has none.

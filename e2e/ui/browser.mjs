@@ -72,19 +72,20 @@ export async function signIn(page, name, password) {
 }
 
 /** One picture a page at each width and colour scheme; a page wider than its window is a fault, and so is what violates WCAG AA. */
-export async function photograph(browser, storageState, pages) {
+export async function photograph(browser, storageState, pages, { locale = 'en-US', schemes = ['light', 'dark'] } = {}) {
   await mkdir(setting.screenshots, { recursive: true });
   const faults = [];
-  for (const scheme of ['light', 'dark']) {
+  const language = locale === 'en-US' ? '' : `-${locale.slice(0, 2)}`;
+  for (const scheme of schemes) {
     for (const width of [1440, 390]) {
-      const one = await person(browser, { storageState, colorScheme: scheme, viewport: { width, height: width === 390 ? 844 : 900 } });
+      const one = await person(browser, { storageState, locale, colorScheme: scheme, viewport: { width, height: width === 390 ? 844 : 900 } });
       const page = await one.context.newPage();
       for (const [name, path, settled] of pages) {
         await page.goto(setting.url + path);
         await settled(page);
         const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         if (excess > 0) faults.push(`${name} at ${width} px is ${excess} px too wide`);
-        await page.screenshot({ path: `${setting.screenshots}/${name}-${width}-${scheme}.png`, fullPage: true });
+        await page.screenshot({ path: `${setting.screenshots}/${name}-${width}-${scheme}${language}.png`, fullPage: true });
         faults.push(...await violations(page, `${name} at ${width} px, ${scheme}`));
       }
       faults.push(...one.faults);

@@ -14,8 +14,9 @@ import { write } from '../form/anyValue';
 import styles from './PolicyEditor.module.css';
 import { editorWords } from './words';
 
-const sides = ['theirs', 'mine', 'merged'] as const;
+const sides = ['before', 'theirs', 'mine', 'merged'] as const;
 type Side = typeof sides[number];
+const wraps = { label: styles['does'] ?? '' };
 type Choice = 'mine' | 'theirs';
 
 interface MergeViewProps {
@@ -44,7 +45,7 @@ export function MergeView({ name, base, mine, theirs, onTake, onCancel }: MergeV
     // Mine is the text that the merge is written into: its comments stay.
     return reconcile(mine, [], value);
   }, [merged, choices, mine, theirs]);
-  const texts: Record<Side, string> = { theirs, mine, merged: text };
+  const texts: Record<Side, string> = { before: base, theirs, mine, merged: text };
   return (
     <div className="page">
       <PageHead title={words.heading} below={name} />
@@ -68,9 +69,9 @@ export function MergeView({ name, base, mine, theirs, onTake, onCancel }: MergeV
       </div>
       <p className="dim">{words.takeHint}</p>
       <div className={styles['bar']}>
-        <Button variant="default" onClick={onCancel}>{all.keep}</Button>
-        <Button variant="default" onClick={() => onTake(theirs)}>{words.drop}</Button>
-        <Button disabled={open || !merged} onClick={() => onTake(text)}>{words.take}</Button>
+        <Button variant="default" classNames={wraps} onClick={onCancel}>{all.keep}</Button>
+        <Button variant="default" classNames={wraps} onClick={() => onTake(theirs)}>{words.drop}</Button>
+        <Button classNames={wraps} disabled={open || !merged} onClick={() => onTake(text)}>{words.take}</Button>
       </div>
     </div>
   );

@@ -28,7 +28,7 @@ export function SaveBar({ editing, saved, blocked, saving, onSave, onDiscard }: 
   return (
     <div className={styles['bar']}>
       <Button variant="default" onClick={() => (dirty ? setAsking(true) : onDiscard())}>{dirty ? words.discard : words.back}</Button>
-      <Button disabled={!ready} loading={saving} title={may ? undefined : words.needRole} onClick={onSave}>
+      <Button classNames={{ label: styles['does'] ?? '' }} disabled={!ready} loading={saving} title={may ? undefined : words.needRole} onClick={onSave}>
         <span aria-live="polite">{saveLabel(words, editing, saved)}</span>
       </Button>
       {asking && <DiscardDialog onKeep={() => setAsking(false)} onDiscard={onDiscard} />}

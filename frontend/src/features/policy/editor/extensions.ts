@@ -6,5 +6,5 @@ import { yamlExtensions } from '@/shared/yaml/extensions';
 import { completer, hover, type Knowledge } from './completion';
 
 export function extensions(known: Knowledge, label: string): Extension {
-  return [autocompletion({ override: [completer(known)], icons: false }), hoverTooltip(hover(known)), yamlExtensions(label)];
+  return [autocompletion({ override: [completer(known)], icons: false }), hoverTooltip(hover(known), { hideOnChange: true }), yamlExtensions(label)];
 }

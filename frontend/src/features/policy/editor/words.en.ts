@@ -53,6 +53,7 @@ export const en = {
     clean: 'The changes touch different fields. The merged policy has both.',
     unreadable: 'Your text cannot be read, so nothing can be merged. Keep editing to mend it, or take theirs.',
     conflicts: (n: number) => (n === 1 ? 'One field was changed by both. Choose what it shall be.' : `${n} fields were changed by both. Choose what each shall be.`),
+    before: 'Before both',
     theirs: 'Theirs',
     mine: 'Mine',
     merged: 'Merged',

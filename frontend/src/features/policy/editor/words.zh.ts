@@ -55,6 +55,7 @@ export const zh: EditorWords = {
     clean: '两边改动的字段不同，合并后的策略包含全部改动。',
     unreadable: '你的文本无法读取，因此不能合并。请继续编辑修正，或采用对方的。',
     conflicts: (n) => `有 ${n} 个字段被两边改动，请逐个选择。`,
+    before: '改动之前',
     theirs: '对方的',
     mine: '我的',
     merged: '合并后',
