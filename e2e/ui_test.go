@@ -83,7 +83,7 @@ func (h *hub) browse(t *testing.T, specs []string, setting ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--test", "--test-concurrency=1", "--test-timeout=600000"}, specs...)...)
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{"--test", "--test-concurrency=1", "--test-timeout=1200000"}, specs...)...)
 	cmd.Env = append(os.Environ(), append(setting,
 		"MUSTER_URL="+h.DashboardURL, "MUSTER_PASSWORD="+h.Password, "MUSTER_BIN="+filepath.Dir(agent), "MUSTER_HUB_KUBECONFIG="+h.Kubeconfig,
 		"MUSTER_SCREENSHOTS="+filepath.Join("ui", "screenshots"), "NODE_NO_WARNINGS=1")...)
