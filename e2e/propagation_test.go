@@ -117,10 +117,10 @@ func runPod(ctx context.Context, m *controlplanetest.Member, pod *corev1.Pod) er
 	return err
 }
 
-// keepPodsRunning plays the kubelet for all pods in namespace default until ctx ends.
+// keepPodsRunning plays the kubelet for all pods of a member until ctx ends.
 func keepPodsRunning(ctx context.Context, m *controlplanetest.Member) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		pods, err := m.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
+		pods, err := m.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
 		if err != nil {
 			return // asked again
 		}

@@ -12,8 +12,8 @@ var volatile = map[string]bool{
 	"uid": true, "resourceVersion": true, "generation": true, "observedGeneration": true, "continue": true, "remainingItemCount": true,
 	"creationTimestamp": true, "deletionTimestamp": true, "lastTransitionTime": true, "lastUpdateTime": true, "lastTimestamp": true,
 	"firstTimestamp": true, "eventTime": true, "timeAdded": true, "expirationTimestamp": true, "renewTime": true, "acquireTime": true, "lastHeartbeatTime": true,
-	"startedAt": true, "startTime": true, "lastProbeTime": true, "lastUpdatedTime": true,
-	"message": true, "id": true, "apiEndpoint": true, "data": true, "request": true, "certificate": true, "count": true, "cells": true,
+	"startedAt": true, "startTime": true, "lastProbeTime": true, "lastUpdatedTime": true, "lastScheduledTime": true,
+	"message": true, "appliedMessage": true, "id": true, "apiEndpoint": true, "data": true, "request": true, "certificate": true, "count": true, "cells": true,
 	"podIP": true, "hostIP": true, "podIPs": true, "hostIPs": true, "nodeName": true, "serverAddressByClientCIDRs": true, "name": true,
 	"leaseTransitions": true, "holderIdentity": true, "gitVersion": true,
 	"authentication.kubernetes.io/credential-id": true, "open-cluster-management.io/automatically-accepted-on": true,
@@ -146,10 +146,15 @@ func identity(item any) (string, bool) {
 	return "", false
 }
 
-// alike says whether two items may be the same one: they are not of two kinds.
+// alike says whether two items may be the same one: they are not of two kinds, nor of
+// two namespaces.
 func alike(a, b any) bool {
-	one, other := dig(a, "kind"), dig(b, "kind")
-	return one == nil || other == nil || one == other
+	for _, keys := range [][]string{{"kind"}, {"metadata", "namespace"}, {"object", "metadata", "namespace"}} {
+		if one, other := dig(a, keys...), dig(b, keys...); one != nil && other != nil && one != other {
+			return false
+		}
+	}
+	return true
 }
 
 func index(list any, i int) any {

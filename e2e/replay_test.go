@@ -36,6 +36,7 @@ type replay struct {
 	ids        map[string]string            // member → UID of its kube-system
 	secrets    map[string]map[string]string // hub Secret → key → value, as the client would have read it
 	uids       map[string]string            // recorded UID → ours
+	propagates bool                         // what members hold and tables show is the hub's doing, and compared
 }
 
 // TestReplay plays what unmodified clients sent to the original hub against
@@ -120,7 +121,8 @@ func (r *replay) once(ctx context.Context, t *testing.T, l line) (answer, error)
 	if err != nil {
 		return answer{}, err
 	}
-	got, err := r.send(ctx, l, r.ours(l.URI), body)
+	asked, uri := r.direct(l)
+	got, err := r.send(ctx, asked, uri, body)
 	if err == nil {
 		r.meet(l.Resp, got.body)
 	}
@@ -131,6 +133,9 @@ func (r *replay) once(ctx context.Context, t *testing.T, l line) (answer, error)
 func (r *replay) meet(recorded, own any) {
 	if was, is := dig(recorded, "metadata", "uid"), dig(own, "metadata", "uid"); was != nil && is != nil {
 		r.uids[was.(string)] = is.(string)
+	}
+	if r.propagates {
+		r.meetIDs(recorded, own)
 	}
 	for _, key := range []string{"items", "rows"} {
 		for _, item := range asList(dig(recorded, key)) {
@@ -168,11 +173,20 @@ func (r *replay) judge(l line, want int, got answer, d *deviation) []string {
 		return nil // another outcome by design; its body is not the recorded one
 	}
 	recorded := l.Resp
-	if strings.Contains(l.URI, "/proxy/") && l.Code < 300 {
+	if strings.Contains(l.URI, "/proxy/") && l.Code < 300 && (!r.propagates || ofMember(l.URI)) {
 		// What a member holds is its own; that its answer comes through is ours.
 		recorded = map[string]any{"kind": dig(recorded, "kind"), "apiVersion": dig(recorded, "apiVersion")}
 	}
+	if r.propagates {
+		var err error
+		if recorded, err = r.withOurs(recorded); err != nil {
+			return []string{err.Error()}
+		}
+	}
 	complaints := missing(recorded, got.body, got.sent, "")
+	if r.propagates {
+		complaints = append(complaints, unlike(recorded, got.body, "")...)
+	}
 	if d != nil {
 		complaints = slices.DeleteFunc(complaints, func(c string) bool {
 			return slices.ContainsFunc(d.fields, func(f string) bool { return strings.Contains(c, f) })
@@ -190,6 +204,10 @@ func (r *replay) fill(t *testing.T, l line) (any, error) {
 		return l.Req, nil
 	}
 	delete(body, "$decoded")
+	if r.propagates {
+		out, err := r.withOurs(body)
+		return prune(out), err
+	}
 	switch body["kind"] {
 	case "Secret":
 		return body, r.fillSecret(body)
