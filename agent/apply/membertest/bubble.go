@@ -17,9 +17,9 @@ import (
 // where time passes only while everybody waits for it.
 func NewInBubble(t testing.TB) *Server {
 	s := newServer()
-	wire := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
-	transport := &http.Transport{DialContext: wire.dial}
-	s.config, s.cut = &rest.Config{Host: "http://member", Transport: transport}, wire.cut
+	wire := NewPipes()
+	transport := &http.Transport{DialContext: wire.Dial}
+	s.config, s.cut = &rest.Config{Host: "http://member", Transport: transport}, wire.Cut
 	server := &http.Server{Handler: s} //nolint:gosec // no time is to pass for it
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(wire) }()
@@ -33,8 +33,10 @@ func NewInBubble(t testing.TB) *Server {
 	return s
 }
 
-// pipes are connections in memory, as the listener of a server.
-type pipes struct {
+// Pipes are connections in memory, as the listener of a server. Unlike those of
+// grpc's bufconn they hold to deadlines that are set and taken back, as HTTP's server
+// does between two requests; there, an overtaken deadline ends a request now and then.
+type Pipes struct {
 	accept chan net.Conn
 	once   sync.Once
 	closed chan struct{}
@@ -43,7 +45,12 @@ type pipes struct {
 	open []net.Conn
 }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// NewPipes returns a listener without connections.
+func NewPipes() *Pipes { return &Pipes{accept: make(chan net.Conn), closed: make(chan struct{})} }
+
+// Dial is for http.Transport and rest.Config; wherever it is told to, it leads to the
+// listener.
+func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case p.accept <- far:
@@ -58,8 +65,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return near, nil
 }
 
-// cut breaks all connections that are open.
-func (p *pipes) cut() {
+// Cut breaks all connections that are open.
+func (p *Pipes) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range slices.Backward(p.open) {
@@ -69,7 +76,7 @@ func (p *pipes) cut() {
 }
 
 // Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *Pipes) Accept() (net.Conn, error) {
 	select {
 	case conn := <-p.accept:
 		return conn, nil
@@ -79,10 +86,10 @@ func (p *pipes) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (p *pipes) Close() error {
+func (p *Pipes) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "member", Net: "pipe"} }
+func (p *Pipes) Addr() net.Addr { return &net.UnixAddr{Name: "member", Net: "pipe"} }

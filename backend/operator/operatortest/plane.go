@@ -150,8 +150,11 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), poll, Patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if err == nil || last == nil || ctx.Err() == nil { // the end of patience says nothing of what is waited for
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)

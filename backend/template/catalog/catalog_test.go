@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,13 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/test/bufconn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"muster.dev/muster/agent/apply/membertest"
 	"muster.dev/muster/backend/template/catalog"
 )
 
@@ -147,7 +146,7 @@ func await(t *testing.T, what string, holds func() bool) {
 // newCache returns a cache of what a serves, over connections in memory.
 func newCache(t *testing.T, a *api) *catalog.Cache {
 	t.Helper()
-	listener := bufconn.Listen(1 << 20)
+	listener := membertest.NewPipes()
 	server := &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -161,8 +160,7 @@ func newCache(t *testing.T, a *api) *catalog.Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
-	c, err := catalog.NewCache(&rest.Config{Host: "http://api", Dial: dial}, catalog.CacheOptions{Scope: scope, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := catalog.NewCache(&rest.Config{Host: "http://api", Dial: listener.Dial}, catalog.CacheOptions{Scope: scope, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
