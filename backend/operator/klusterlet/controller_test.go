@@ -248,10 +248,12 @@ func TestHostedKlusterlet(t *testing.T) {
 	management.AsBefore(t, around)
 }
 
-// A managed cluster that is gone holds removal for five minutes, says so, and no longer.
+// A managed cluster that is gone holds removal for five minutes, says so, and no longer. What stays in it goes with the next Klusterlet of
+// the name.
 func TestUnreachableManagedClusterIsGivenUp(t *testing.T) {
-	management := planes.management
+	management, managed := planes.management, planes.member
 	operate(t, management)
+	before := settled(t, managed)
 	k := newKlusterlet("stranded", "SingletonHosted", "open-cluster-management-stranded")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}
 	for _, object := range []client.Object{namespace, k} {
@@ -259,11 +261,11 @@ func TestUnreachableManagedClusterIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": planes.member.KubeconfigText(t)})
+	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigText(t)})
 	operatortest.Eventually(t, "applied", conditions(management, k.Name, "Applied=True", "ReadyToApply=True"))
 	// Nobody listens on this port of loopback.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Name, Name: "external-managed-kubeconfig"}}
-	dead := strings.ReplaceAll(string(planes.member.KubeconfigText(t)), planes.member.Server, "https://127.0.0.1:1")
+	dead := strings.ReplaceAll(string(managed.KubeconfigText(t)), managed.Server, "https://127.0.0.1:1")
 	if err := management.API.Patch(t.Context(), secret, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"stringData":{"kubeconfig":%q}}`, dead))); err != nil {
 		t.Fatal(err)
 	}
@@ -280,4 +282,17 @@ func TestUnreachableManagedClusterIsGivenUp(t *testing.T) {
 	}
 	management.Gone(t, k)
 	management.Gone(t, namespace)
+
+	next := newKlusterlet(k.Name, "SingletonHosted", k.Spec.Namespace)
+	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}
+	for _, object := range []client.Object{namespace, next} {
+		if err := management.API.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigText(t)})
+	operatortest.Eventually(t, "applied again", conditions(management, k.Name, "Applied=True", "ReadyToApply=True"))
+	removeKlusterlet(t, management, next)
+	management.Gone(t, namespace)
+	managed.AsBefore(t, before)
 }
