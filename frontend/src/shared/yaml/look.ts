@@ -16,7 +16,9 @@ const style = HighlightStyle.define([
 
 const theme = EditorView.theme({
   '&': { height: '100%', fontSize: '13px', backgroundColor: 'var(--page)', color: 'var(--text)' },
-  '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '-2px' },
+  // Above the gutter and the line in use, which would hide an outline.
+  '&.cm-focused': { outline: 'none' },
+  '&.cm-focused::after': { content: '""', position: 'absolute', inset: '0', zIndex: '250', border: '2px solid var(--accent)', pointerEvents: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', lineHeight: '20px', overflow: 'auto' },
   '.cm-content': { padding: '8px 0', caretColor: 'var(--text)' },
   '.cm-line': { padding: '0 12px 0 8px' },
