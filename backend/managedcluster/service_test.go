@@ -46,14 +46,7 @@ var (
 	operator = map[string]string{"X-Role": "operator"}
 )
 
-// startAPI serves managed clusters over a hub, with a real audit.
-func startAPI(t *testing.T, hub *kubetest.Hub) http.Handler {
-	t.Helper()
-	api, _ := startLive(t, hub)
-	return api
-}
-
-// startLive is startAPI with what it tells browsers.
+// startLive serves managed clusters over a hub, with a real audit, and what it tells browsers.
 func startLive(t *testing.T, hub *kubetest.Hub) (http.Handler, *live.Hub) {
 	t.Helper()
 	manager, err := kube.NewManager(hub.Config(), slog.New(slog.NewTextHandler(io.Discard, nil)))
