@@ -23,7 +23,7 @@ import (
 
 // invented are the kinds of TestInterpreters, one for each of its parts: what
 // interprets a kind is the whole hub's.
-var invented = map[string]string{"gauges": "Gauge", "plates": "Plate", "reels": "Reel"}
+var invented = map[string]string{"gauges": "Gauge", "plates": "Plate", "reels": "Reel", "whirls": "Whirl", "spools": "Spool"}
 
 // TestInterpreters holds what users teach the hub about kinds of their own (contract
 // section 11.7) against a push and a pull member, and that a mistake in it is named,
@@ -50,6 +50,9 @@ func TestInterpreters(t *testing.T) {
 		"customization":   testCustomization,
 		"broken-script":   testBrokenScript,
 		"hanging-webhook": testHangingWebhook,
+		"runaway-script":  testRunawayScript,
+		"kept-by-script":  testKeptByScript,
+		"bundled-kind":    testBundledKind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,18 +174,26 @@ type workload struct {
 	} `json:"facts"`
 }
 
-// awaitFact waits until REST fails an object by a fact that has all words.
+// awaitFact waits until REST fails an object of an invented kind by a fact that has
+// all words.
 func (s *space) awaitFact(t *testing.T, kind, code string, words ...string) {
+	t.Helper()
+	s.awaitFailed(t, "print.example/v1/"+kind, "p", code, words...)
+}
+
+// awaitFailed waits until REST fails an object, whose kind is group/version/Kind, by a
+// fact that has all words.
+func (s *space) awaitFailed(t *testing.T, kind, name, code string, words ...string) {
 	t.Helper()
 	var last string
 	defer func() {
 		if t.Failed() {
-			t.Logf("REST says of %s: %s", kind, last)
+			t.Logf("REST says of %s %s: %s", kind, name, last)
 		}
 	}()
 	rest := admin(t, s.hub)
-	eventually(t, kind+" failed by "+code, func(ctx context.Context) bool {
-		answer, err := rest.Do(ctx, http.MethodGet, "/api/v1/workloads/print.example/v1/"+kind+"/"+s.namespace+"/p", nil)
+	eventually(t, kind+" "+name+" failed by "+code, func(ctx context.Context) bool {
+		answer, err := rest.Do(ctx, http.MethodGet, "/api/v1/workloads/"+kind+"/"+s.namespace+"/"+name, nil)
 		if err != nil {
 			return false
 		}
@@ -199,12 +210,18 @@ func (s *space) awaitFact(t *testing.T, kind, code string, words ...string) {
 	})
 }
 
-// awaitRow waits until REST finds nothing wrong with an object.
+// awaitRow waits until REST finds nothing wrong with an object of an invented kind.
 func (s *space) awaitRow(t *testing.T, kind string) {
 	t.Helper()
+	s.awaitNoTrouble(t, "print.example/v1/"+kind, "p")
+}
+
+// awaitNoTrouble waits until REST finds nothing wrong with an object.
+func (s *space) awaitNoTrouble(t *testing.T, kind, name string) {
+	t.Helper()
 	rest := admin(t, s.hub)
-	eventually(t, kind+" without trouble", func(ctx context.Context) bool {
-		answer, err := rest.Do(ctx, http.MethodGet, "/api/v1/workloads/print.example/v1/"+kind+"/"+s.namespace+"/p", nil)
+	eventually(t, kind+" "+name+" without trouble", func(ctx context.Context) bool {
+		answer, err := rest.Do(ctx, http.MethodGet, "/api/v1/workloads/"+kind+"/"+s.namespace+"/"+name, nil)
 		var said workload
 		return err == nil && answer.Status == http.StatusOK && answer.Into(&said) == nil && said.Row.State != "failed"
 	})
@@ -219,16 +236,22 @@ func containsAll(text string, words ...string) bool {
 	return true
 }
 
-// awaitEvent waits for an Event about the object that has all words.
+// awaitEvent waits for an Event about an object of a kind that has all words.
 func (s *space) awaitEvent(t *testing.T, kind, reason string, words ...string) {
 	t.Helper()
-	eventually(t, "an Event "+reason+" that says "+strings.Join(words, ", "), func(ctx context.Context) bool {
+	s.awaitEventAbout(t, kind, "", reason, words...)
+}
+
+// awaitEventAbout waits for an Event about an object, of which the empty name is any.
+func (s *space) awaitEventAbout(t *testing.T, kind, name, reason string, words ...string) {
+	t.Helper()
+	eventually(t, "an Event "+reason+" about "+kind+" "+name+" that says "+strings.Join(words, ", "), func(ctx context.Context) bool {
 		list, err := s.client.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason + ",involvedObject.kind=" + kind})
 		if err != nil {
 			return false
 		}
 		for i := range list.Items {
-			if list.Items[i].Type == "Warning" && containsAll(list.Items[i].Message, words...) {
+			if e := &list.Items[i]; e.Type == "Warning" && containsAll(e.Message, words...) && (name == "" || e.InvolvedObject.Name == name) {
 				return true
 			}
 		}

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmoperatorv1 "muster.dev/muster/backend/apis/ocm/operator/v1"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
@@ -63,6 +65,51 @@ func awaitConnection(t *testing.T, m *controlplanetest.Member, status, reason st
 	return message
 }
 
+// TestOCMTokenExpiresWhileItWaits: a token runs out between the agent's request and
+// the approval, and the hub starts anew. The agent says what to do, and joins with a
+// new token.
+func TestOCMTokenExpiresWhileItWaits(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 1})
+	token := introducingToken(t, h, time.Now().Add(time.Hour))
+	bootstrap := ocmBootstrap(t, h, token)
+	agent := startKlusterlet(t, m, "east", bootstrap)
+	request := h.awaitRequest(t, "east")
+	eventually(t, "east is announced", func(context.Context) bool { return h.managedCluster(t, "east") != nil })
+
+	patch := fmt.Sprintf(`{"stringData":{"expiration":%q}}`, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	if err := send(t.Context(), h.admin(t), "PATCH", "/api/v1/namespaces/kube-system/secrets/bootstrap-token-ocmhub", patch); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the hub answers the token 401", func(ctx context.Context) bool {
+		return apierrors.IsUnauthorized(send(ctx, bootstrapConfig(t, h, token), "GET", managedPath+"/east", ""))
+	})
+	if err := h.Kill(); err != nil { // the agent's streams were judged when they began
+		t.Fatal(err)
+	}
+	if err := h.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.connect(t)
+	kubectl(t, h.Kubeconfig, "certificate", "approve", request)
+	h.accept(t, "east", true)
+	h.awaitIssued(t, request)
+	awaitLog(t, agent, "tokens expire")
+	if east := h.managedCluster(t, "east"); meta.IsStatusConditionTrue(east.Status.Conditions, ocmv1.ConditionJoined) {
+		t.Error("joined with a token that has expired")
+	}
+
+	renewed, err := os.ReadFile(ocmBootstrap(t, h, ocmToken(t, h)))
+	if err == nil {
+		err = os.WriteFile(bootstrap, renewed, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.awaitServed(t, "east")
+}
+
 // TestOCMBootstrapExpired: a Klusterlet whose token has expired before its agent
 // came says so in its condition, and the agent says in its log what to do. With a
 // new token in the secret the cluster joins, with nothing started anew.
@@ -79,7 +126,8 @@ func TestOCMBootstrapExpired(t *testing.T) {
 	})
 	bootstrapSecret(t, m, ocmBootstrap(t, h, expired))
 	kubectl(t, m.Kubeconfig, "apply", "-f", filepath.Join("..", "deploy", "operator", "samples", "klusterlet.yaml"))
-	startProcess(t, "muster", "operator", "operator", "--for", "spoke", "--leader-elect=false", "--kubeconfig", m.Kubeconfig)
+	operate := []string{"operator", "--for", "spoke", "--namespace", agentSpace, "--kubeconfig", m.Kubeconfig}
+	operator := startProcess(t, "muster", "operator", operate...)
 
 	message := awaitConnection(t, m, "True", "BootstrapSecretUnauthorized,HubKubeConfigSecretMissing")
 	if want := agentSpace + "/bootstrap-hub-kubeconfig to apiserver " + h.admin(t).Host; !strings.Contains(message, want) {
@@ -103,5 +151,37 @@ func TestOCMBootstrapExpired(t *testing.T) {
 	}
 	if _, secret, _ := strings.Cut(expired, "."); strings.Contains(string(printed), secret) {
 		t.Error("the token is in the agent's log")
+	}
+	succeedOperator(t, m, operator, operate)
+}
+
+// succession bounds how long a killed operator's Lease may hold its successor up.
+// The promise is half of it; a loaded machine is given more, and less than half of
+// what the field's takes.
+const succession = time.Minute
+
+// succeedOperator kills an operator that has no time to give its Lease up, and has
+// another one act on what changes.
+func succeedOperator(t *testing.T, m *controlplanetest.Member, operator *controlplanetest.Process, arguments []string) {
+	t.Helper()
+	klusterlets := clientFor(t, loadConfig(t, m.Kubeconfig)).Resource(ocmoperatorv1.GroupVersion.WithResource("klusterlets"))
+	if err := operator.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	kubectl(t, m.Kubeconfig, "patch", "klusterlet", "klusterlet", "--type=merge", `-p={"spec":{"nodePlacement":{"nodeSelector":{"agents":"here"}}}}`)
+	startProcess(t, "muster", "successor", arguments...)
+	eventually(t, "the successor has seen the change", func(ctx context.Context) bool {
+		object, err := klusterlets.Get(ctx, "klusterlet", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		seen, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+		return seen == object.GetGeneration()
+	})
+	took := time.Since(begin)
+	t.Logf("a killed operator's successor acted after %.1f s", took.Seconds())
+	if took > succession {
+		t.Errorf("a killed operator's Lease held its successor up for %s", took)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,6 +98,7 @@ func TestOCMExternalWalk(t *testing.T) {
 	startKlusterlet(t, m, "east", ocmBootstrap(t, h, ocmToken(t, h)))
 	walkToAvailable(t, h, m)
 	walkWork(t, h, m)
+	walkExternalDenial(t, h)
 	if acts(t, second) {
 		t.Error("both replicas act")
 	}
@@ -119,6 +122,43 @@ func TestOCMExternalWalk(t *testing.T) {
 	h.awaitManaged(t, "west", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
 	h.apply(t, strings.ReplaceAll(walkManifestWork, "WORK", "after-takeover"))
 	awaitSettings(t, m, "after-takeover", true)
+}
+
+// workStreams counts the watches of works that agents have open in their namespaces;
+// the hub's own go over all namespaces.
+func workStreams(ctx context.Context, t *testing.T, h *hub) (open int) {
+	t.Helper()
+	text, err := h.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "apiserver_longrunning_requests{") || !strings.Contains(line, `resource="manifestworks"`) || !strings.Contains(line, `scope="namespace"`) {
+			continue
+		}
+		fields := strings.Fields(line)
+		count, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open += int(count)
+	}
+	return open
+}
+
+// walkExternalDenial takes the hub's consent back where it cannot cut anything: the
+// agent itself drops its streams, and opens them once it is accepted again.
+func walkExternalDenial(t *testing.T, h *hub) {
+	t.Helper()
+	eventually(t, "the agent watches its works", func(ctx context.Context) bool { return workStreams(ctx, t, h) > 0 })
+	h.accept(t, "east", false)
+	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
+	begin := time.Now()
+	eventually(t, "the denied agent watches nothing any more", func(ctx context.Context) bool { return workStreams(ctx, t, h) == 0 })
+	t.Logf("streams dropped %.2f s after the denial was told", time.Since(begin).Seconds())
+	h.accept(t, "east", true)
+	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
+	eventually(t, "the agent watches its works again", func(ctx context.Context) bool { return workStreams(ctx, t, h) > 0 })
 }
 
 // TestOCMExternalSigner runs the hub where the API's own signer is off: it says so

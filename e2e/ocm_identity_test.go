@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,24 +147,27 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 	}
 	h.accept(t, "denied", false)
 	h.awaitManaged(t, "denied", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
-	for name := range agents {
-		requests[name] = occupy(t, h, name)
-	}
-	before := map[string]string{}
-	for name := range agents {
-		before[name] = h.managedCluster(t, name).ResourceVersion
-	}
-
 	others := map[string]*rest.Config{
 		ocmAccount: bootstrapConfig(t, h, ocmToken(t, h)), "a bootstrap token": bootstrapConfig(t, h, introducingToken(t, h, time.Now().Add(time.Hour))),
-		"a pull agent": pullCluster(t, h, "south"), "nobody": rest.AnonymousClientConfig(agents["east"]),
+		"the agent of south": pullCluster(t, h, "south"), "nobody": rest.AnonymousClientConfig(agents["east"]), "an add-on agent of east": addonAgent(t, h, "east", "present"),
+	}
+	// south is a Karmada member: its mirror is nobody else's, either.
+	eventually(t, "south has its mirror", func(context.Context) bool { return h.managedCluster(t, "south") != nil })
+	if _, _, err := requestOf("south", "abcde").create(t.Context(), others[ocmAccount]); err != nil {
+		t.Fatal(err)
+	}
+	targets := append(slices.Collect(maps.Keys(agents)), "south")
+	before := map[string]string{}
+	for _, name := range targets {
+		requests[name] = occupy(t, h, name)
+		before[name] = h.managedCluster(t, name).ResourceVersion
 	}
 	for name, config := range agents {
 		others["the agent of "+name] = config
 	}
 	tried, allowed := 0, 0
 	for who, config := range others {
-		for name := range agents {
+		for _, name := range targets {
 			if who == "the agent of "+name {
 				continue
 			}
@@ -194,6 +200,18 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 			t.Errorf("%s changed from version %s to %+v", name, version, after)
 		}
 	}
+}
+
+// addonAgent is the identity of an add-on's agent in a cluster, to which no add-on
+// manager has given any right.
+func addonAgent(t *testing.T, h *hub, cluster, addon string) *rest.Config {
+	t.Helper()
+	group := ocmPrefix + "cluster:" + cluster + ":addon:" + addon
+	config := rest.AnonymousClientConfig(h.admin(t))
+	config.QPS = -1
+	config.CertData, config.KeyData = h.sign(t, pkix.Name{CommonName: group + ":agent:abcde", Organization: []string{group, ocmPrefix + "addon:" + addon}},
+		time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
+	return config
 }
 
 // introducingToken makes a bootstrap token with which clusters are introduced.

@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,7 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
@@ -29,11 +36,16 @@ func TestOCMWalk(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 2})
-	startKlusterlet(t, m, "east", ocmBootstrap(t, h, ocmToken(t, h)))
+	bootstrap := ocmBootstrap(t, h, ocmToken(t, h))
+	agent := startKlusterlet(t, m, "east", bootstrap, "--client-cert-expiration-seconds", "7200")
 
 	walkToAvailable(t, h, m)
+	checkConsents(t, h, m, bootstrap)
+	walkHang(t, h, m)
 	walkWork(t, h, m)
+	walkNamespaces(t, h, m)
 	walkDenial(t, h, m)
+	walkDenialWithWork(t, h, m)
 
 	if err := h.Kill(); err != nil {
 		t.Fatal(err)
@@ -47,6 +59,74 @@ func TestOCMWalk(t *testing.T) {
 	h.awaitManaged(t, "east", ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
 
 	walkDeletion(t, h, m)
+	walkAgain(t, h, m, agent, bootstrap)
+}
+
+// checkConsents looks at what both consents have left: a certificate for as long as
+// was asked for, a row each in the audit, and the cluster as the first event of a
+// watch such as that of "clusteradm join --wait".
+func checkConsents(t *testing.T, h *hub, m *controlplanetest.Member, bootstrap string) {
+	t.Helper()
+	requests := h.requestsOf(t.Context(), t, "east")
+	if len(requests) != 1 || requests[0].Spec.ExpirationSeconds == nil || *requests[0].Spec.ExpirationSeconds != 7200 {
+		t.Fatalf("requests %+v, want one for two hours", requests)
+	}
+	pair, err := tls.X509KeyPair(identityOf(t, h, m).CertData, identityOf(t, h, m).KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked := 2 * time.Hour; leaf.NotAfter.Before(requests[0].CreationTimestamp.Add(asked)) || leaf.NotAfter.After(time.Now().Add(asked)) {
+		t.Errorf("two hours were asked for at %s, and the certificate ends %s", requests[0].CreationTimestamp, leaf.NotAfter)
+	}
+
+	root := admin(t, h)
+	for what, query := range map[string][]string{
+		"kubectl certificate approve": {"name=" + requests[0].Name, "kind=CertificateSigningRequest"}, "kubectl patch managedcluster": {"name=east", "kind=ManagedCluster"},
+	} {
+		awaitRow(t, root, what, func(e auditEntry) bool {
+			return e.Outcome == "ok" && e.Actor != "" && !strings.HasPrefix(e.Actor, ocmPrefix) && (e.Verb == "update" || e.Verb == "patch" || e.Verb == "approve" || e.Verb == "accept")
+		}, query...)
+	}
+
+	config, err := clientcmd.BuildConfigFromFlags("", bootstrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), cutPatience)
+	defer cancel()
+	stream, err := clientFor(t, config).Resource(managedClustersResource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=east"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Stop()
+	first, ok := <-stream.ResultChan()
+	if object, is := first.Object.(*unstructured.Unstructured); !ok || first.Type != watch.Added || !is || object.GetName() != "east" {
+		t.Errorf("the first event of a plain watch is %s %v, want the cluster that is there", first.Type, first.Object)
+	}
+}
+
+// walkHang has the member's API hang: the agent says so, not the hub, and placements
+// keep away until it answers again.
+func walkHang(t *testing.T, h *hub, m *controlplanetest.Member) {
+	t.Helper()
+	resume, err := m.Hang()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.awaitManaged(t, "east", ocmv1.ConditionAvailable, metav1.ConditionFalse, ocmv1.ReasonKubeAPIServerUnavailable)
+	eventually(t, "the taint of a cluster whose API does not answer", func(context.Context) bool {
+		taints := h.managedCluster(t, "east").Spec.Taints
+		return len(taints) == 1 && taints[0].Key == ocmv1.UnavailableTaint && taints[0].Effect == ocmv1.TaintEffectNoSelect
+	})
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitManaged(t, "east", ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
+	eventually(t, "no taint is left", func(context.Context) bool { return len(h.managedCluster(t, "east").Spec.Taints) == 0 })
 }
 
 // managedRow is the row of a cluster that "kubectl get managedcluster" prints,
@@ -184,27 +264,107 @@ func walkWork(t *testing.T, h *hub, m *controlplanetest.Member) {
 	}
 }
 
+// walkNamespaces has a set ask for a namespace in its clusters, until the cluster
+// is in another set.
+func walkNamespaces(t *testing.T, h *hub, m *controlplanetest.Member) {
+	t.Helper()
+	h.apply(t, "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: blue}\nspec: {managedNamespaces: [{name: team-blue}]}\n")
+	kubectl(t, h.Kubeconfig, "label", "--overwrite", "managedcluster", "east", ocmv1.ClusterSetLabel+"=blue")
+	eventually(t, "east tells of the namespace of its set", func(context.Context) bool {
+		entries := h.managedCluster(t, "east").Status.ManagedNamespaces
+		return len(entries) == 1 && entries[0].Name == "team-blue" && entries[0].ClusterSet == "blue" && meta.IsStatusConditionTrue(entries[0].Conditions, ocmv1.ConditionNamespaceAvailable)
+	})
+	if _, err := m.Client.CoreV1().Namespaces().Get(t.Context(), "team-blue", metav1.GetOptions{}); err != nil {
+		t.Errorf("the namespace that is told available: %v", err)
+	}
+	kubectl(t, h.Kubeconfig, "label", "--overwrite", "managedcluster", "east", ocmv1.ClusterSetLabel+"="+ocmv1.DefaultClusterSet)
+	eventually(t, "nothing is asked for by the set that east has left", func(context.Context) bool { return len(h.managedCluster(t, "east").Status.ManagedNamespaces) == 0 })
+	eventually(t, "the namespace stays, and nobody manages it", func(ctx context.Context) bool {
+		namespace, err := m.Client.CoreV1().Namespaces().Get(ctx, "team-blue", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(namespace.Labels)), func(key string) bool { return strings.HasPrefix(key, "clusterset.") })
+	})
+}
+
+// awaitCut waits until the hub has cut a watch, and tells of what.
+func awaitCut(t *testing.T, what string, stream watch.Interface) {
+	t.Helper()
+	begin, late := time.Now(), time.After(cutPatience)
+	for open := true; open; {
+		select {
+		case _, open = <-stream.ResultChan():
+		case <-late:
+			t.Fatalf("a denied agent watches %s %s after the denial", what, cutPatience)
+		}
+	}
+	t.Logf("a denied agent's watch of %s was cut after %.2f s", what, time.Since(begin).Seconds())
+}
+
+// walkDenialWithWork takes the hub's consent back while there is a work: all rights
+// go but those over works, the hub says what it waits for, and the last work's end
+// is the end of those, too.
+func walkDenialWithWork(t *testing.T, h *hub, m *controlplanetest.Member) {
+	t.Helper()
+	agent := identityOf(t, h, m)
+	open := func(resource schema.GroupVersionResource) watch.Interface {
+		t.Helper()
+		stream, err := clientFor(t, agent).Resource(resource).Namespace("east").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stream.Stop)
+		return stream
+	}
+	works, leases := open(manifestWorksResource), open(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	h.accept(t, "east", false)
+	awaitCut(t, "its lease", leases)
+	held := h.awaitManaged(t, "east", ocmv1.ConditionHubDenied, metav1.ConditionFalse, ocmv1.ReasonWorksRemaining)
+	if !meta.IsStatusConditionTrue(held.Status.Conditions, ocmv1.ConditionHubAccepted) {
+		t.Error("the denial is told before it is done") // contract 2.4
+	}
+	if said := meta.FindStatusCondition(held.Status.Conditions, ocmv1.ConditionHubDenied).Message; !strings.Contains(said, ": again. ") || !strings.Contains(said, "kubectl -n east delete manifestworks --all") {
+		t.Errorf("what a denial waits for, and what ends that: %q", said)
+	}
+	for { // whatever was written, the watch goes on
+		select {
+		case _, more := <-works.ResultChan():
+			if !more {
+				t.Fatal("the agent cannot finish its work: its watch was cut")
+			}
+			continue
+		default:
+		}
+		break
+	}
+	kubectl(t, h.Kubeconfig, "-n", "east", "delete", "manifestworks", "--all")
+	awaitSettings(t, m, "again", false)
+	denied := h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
+	awaitCut(t, "its works", works)
+	if found := meta.FindStatusCondition(denied.Status.Conditions, ocmv1.ConditionHubDenied); found != nil {
+		t.Errorf("a denial that is done waits: %+v", found)
+	}
+
+	h.accept(t, "east", true)
+	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
+	h.apply(t, strings.ReplaceAll(walkManifestWork, "WORK", "again"))
+	awaitSettings(t, m, "again", true)
+}
+
 // walkDenial takes the hub's consent back and gives it again.
 func walkDenial(t *testing.T, h *hub, m *controlplanetest.Member) {
 	t.Helper()
 	agent := identityOf(t, h, m)
 	works := clientFor(t, agent).Resource(manifestWorksResource).Namespace("east")
-	watch, err := works.Watch(t.Context(), metav1.ListOptions{})
+	stream, err := works.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Stop()
+	defer stream.Stop()
 
 	kubectl(t, h.Kubeconfig, "patch", "managedcluster", "east", "-p={\"spec\":{\"hubAcceptsClient\":false}}", "--type=merge")
-	begin, late := time.Now(), time.After(cutPatience)
-	for open := true; open; {
-		select {
-		case _, open = <-watch.ResultChan():
-		case <-late:
-			t.Fatalf("a denied agent watches its works %s after the denial", cutPatience)
-		}
-	}
-	t.Logf("the denied agent's watch was cut after %.2f s", time.Since(begin).Seconds())
+	awaitCut(t, "its works", stream)
 	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
 	client := kubernetes.NewForConfigOrDie(agent)
 	for what, try := range map[string]func(context.Context) error{
@@ -260,6 +420,45 @@ func walkDeletion(t *testing.T, h *hub, m *controlplanetest.Member) {
 	if _, err := h.client.CoordinationV1().Leases("east").Get(t.Context(), ocmv1.LeaseName, metav1.GetOptions{}); err != nil {
 		t.Errorf("the lease in the namespace that stays: %v", err)
 	}
+}
+
+// walkAgain joins a cluster by a name that was deleted: over the namespace, the
+// lease and the requests that it has left. Who comes needs both consents anew, and
+// is at no time called silent.
+func walkAgain(t *testing.T, h *hub, m *controlplanetest.Member, old *controlplanetest.Process, bootstrap string) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < 3*time.Second; { // the old agent still runs
+		if h.managedCluster(t, "east") != nil {
+			t.Fatal("an agent that runs on makes its deleted cluster anew")
+		}
+	}
+	if err := old.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Client.CoreV1().Secrets("open-cluster-management-agent").Delete(t.Context(), "hub-kubeconfig-secret", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := h.requestsOf(t.Context(), t, "east")
+	begin := metav1.NewTime(time.Now().Add(-time.Second)).Rfc3339Copy()
+	startKlusterlet(t, m, "east", bootstrap)
+	eventually(t, "east is announced anew", func(context.Context) bool { return h.managedCluster(t, "east") != nil })
+	if east := h.managedCluster(t, "east"); east.Spec.HubAcceptsClient || len(east.Status.Conditions) > 0 {
+		t.Errorf("the consent to the cluster that went counts for the new one: %+v, %+v", east.Spec, east.Status.Conditions)
+	}
+	h.letIn(t, "east")
+	east := h.awaitManaged(t, "east", ocmv1.ConditionAvailable, metav1.ConditionTrue, ocmv1.ReasonAvailable)
+	told, err := h.client.EventsV1().Events("east").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range told.Items {
+		if e := &told.Items[i]; e.Reason == "AvailableUnknown" && (e.Regarding.UID == east.UID || !e.EventTime.Time.Before(begin.Time)) {
+			t.Errorf("the agent that joined was called silent: %s", e.Note)
+		}
+	}
+	t.Logf("joined again beside %d requests of before", len(before))
+	h.giveSettings(t, "east", "anew")
+	awaitSettings(t, m, "anew", true)
 }
 
 // TestOCMAcceptedFirst gives the two consents in the other order, with the hub

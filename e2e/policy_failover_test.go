@@ -107,7 +107,16 @@ func testNotReady(t *testing.T, s *space) {
 	s.remove(t, onHub, aConfigMap, "deleted")
 	s.awaitWork(t, thirdName, aConfigMap, "deleted", "waits for its cluster", func(w *unstructured.Unstructured) bool { return valueAt(w, "metadata deletionTimestamp") != "" })
 	s.awaitPlaced(t, "stays-configmap", thirdName)
+	// Not being ready is a taint as any other: what tolerates it is placed, and waits.
+	s.place(t, "patient", everywhere+", clusterAffinity: {clusterNames: [cluster3]}")
+	s.awaitPlaced(t, "patient-configmap", thirdName)
+	s.place(t, "impatient", tolerant+"clusterAffinity: {clusterNames: [cluster3]}")
+	if message := s.awaitScheduled(t, "impatient-configmap", "False", "NoClusterFit"); !strings.Contains(message, "cluster.karmada.io/not-ready") {
+		t.Errorf("the scheduler says %q", message)
+	}
+	s.awaitWork(t, thirdName, aConfigMap, "patient", "waits for its cluster", func(w *unstructured.Unstructured) bool { return w != nil })
 	s.witness(t)
+	s.never(t, thirdName, aConfigMap, "patient")
 	for _, name := range []string{"moved", "deleted"} {
 		s.sees(t, thirdName, aConfigMap, name)
 		if s.work(t, thirdName, aConfigMap, name) == nil {
@@ -125,6 +134,8 @@ func testNotReady(t *testing.T, s *space) {
 	}
 	s.sees(t, pullName, aConfigMap, "moved")
 	s.sees(t, thirdName, aConfigMap, "stays")
+	s.sees(t, thirdName, aConfigMap, "patient")
+	s.sees(t, thirdName, aConfigMap, "impatient")
 }
 
 // awaitTaint waits until the third cluster has a taint, or has it no more.

@@ -35,7 +35,8 @@ const (
 // wide are the kinds without a namespace.
 var wide = []string{
 	"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "Cluster", "ClusterResourceBinding", "ClusterPropagationPolicy", "ClusterOverridePolicy",
-	"ClusterTaintPolicy", "WorkloadRebalancer", "PriorityClass", "CustomResourceDefinition",
+	"ClusterTaintPolicy", "WorkloadRebalancer", "PriorityClass", "CustomResourceDefinition", "PersistentVolume",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
 
 // clientAt is a client of the hub or of one of the members.
@@ -239,7 +240,16 @@ func (s *space) work(t testing.TB, cluster, kind, name string) *unstructured.Uns
 // awaitWork waits until a Work fits; nil is none.
 func (s *space) awaitWork(t testing.TB, cluster, kind, name, what string, fits func(*unstructured.Unstructured) bool) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the Work of %s %s for %s: %s", kind, name, cluster, what), func(context.Context) bool { return fits(s.work(t, cluster, kind, name)) })
+	var last *unstructured.Unstructured
+	defer func() {
+		if t.Failed() && last != nil {
+			t.Logf("the Work of %s %s for %s: %v", kind, name, cluster, last.Object)
+		}
+	}()
+	eventually(t, fmt.Sprintf("the Work of %s %s for %s: %s", kind, name, cluster, what), func(context.Context) bool {
+		last = s.work(t, cluster, kind, name)
+		return fits(last)
+	})
 }
 
 // awaitTold waits for an Event about an object of the space.

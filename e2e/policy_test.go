@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -174,7 +176,7 @@ func TestPolicies(t *testing.T) {
 		"deletion-protected": testDeletionProtected,
 		"custom-resource":    testCustomResource,
 	}
-	for _, more := range []map[string]func(*testing.T, *space){templateCases, overrideCases, workCases} {
+	for _, more := range []map[string]func(*testing.T, *space){templateCases, overrideCases, workCases, memberCases, admissionCases, keepCases, reachCases} {
 		maps.Copy(cases, more)
 	}
 	for name, test := range cases {
@@ -375,18 +377,59 @@ func testDrift(t *testing.T, s *space) {
 	s.policy(t, "all", toBoth)
 	s.configMap(t, "settings", "color=blue")
 	s.awaitIn(t, "settings", pushName, pullName)
+	begun, drifted := time.Now().Truncate(time.Second), map[string]bool{}
+	s.awaitEffect(t, "all", begun, drifted)
 	for cluster, m := range s.members() {
-		changed := s.member(t, m, "settings").DeepCopy()
-		changed.Data["color"] = "pink"
-		if _, err := m.Client.CoreV1().ConfigMaps(s.namespace).Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-			t.Fatal(err)
-		}
+		s.mend(t, cluster, aConfigMap, "settings", "{data: {color: pink}}")
 		eventually(t, "drift in "+cluster+" is repaired", func(context.Context) bool { return s.member(t, m, "settings").Data["color"] == "blue" })
+		drifted[cluster] = true
+		s.awaitEffect(t, "all", begun, drifted)
 		if err := m.Client.CoreV1().ConfigMaps(s.namespace).Delete(t.Context(), "settings", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.awaitIn(t, "settings", pushName, pullName)
+}
+
+// awaitEffect waits until REST says of a policy for one object that both clusters
+// have it, and in which of them it was changed and set back since a time.
+func (s *space) awaitEffect(t *testing.T, policy string, since time.Time, drifted map[string]bool) {
+	t.Helper()
+	var last string
+	defer func() {
+		if t.Failed() {
+			t.Logf("REST says of the effect: %s", last)
+		}
+	}()
+	rest := admin(t, s.hub)
+	eventually(t, fmt.Sprintf("drift in %v is told", drifted), func(ctx context.Context) bool {
+		answer, err := rest.Do(ctx, http.MethodGet, "/api/v1/policies/propagationpolicies/"+s.namespace+"/"+policy+"/effect", nil)
+		if err != nil {
+			return false
+		}
+		var effect struct {
+			Counts map[string]int `json:"counts"`
+			Items  struct {
+				Items []struct {
+					Clusters []struct {
+						Name      string     `json:"name"`
+						DriftedAt *time.Time `json:"driftedAt"`
+					} `json:"clusters"`
+				} `json:"items"`
+			} `json:"items"`
+		}
+		last = string(answer.Body)
+		if answer.Status != http.StatusOK || answer.Into(&effect) != nil || len(effect.Items.Items) != 1 {
+			return false
+		}
+		for _, cluster := range effect.Items.Items[0].Clusters {
+			told := cluster.DriftedAt != nil && !cluster.DriftedAt.Before(since) && !cluster.DriftedAt.After(time.Now())
+			if told != drifted[cluster.Name] || !told && cluster.DriftedAt != nil {
+				return false
+			}
+		}
+		return effect.Counts["applied"] == len(s.members()) && effect.Counts["drifted"] == len(drifted)
+	})
 }
 
 // testRecreated: a template deleted and made again at once is another object.

@@ -16,6 +16,9 @@ var workCases = map[string]func(*testing.T, *space){
 	"divided-job":     testDividedJob,
 	"suspended-all":   testSuspendedAll,
 	"aggregated":      testAggregated,
+	"aggregated-wide": testAggregatedWide,
+	"aggregated-pods": testAggregatedPods,
+	"aggregated-jobs": testAggregatedJobs,
 }
 
 // testRetained: what the member itself has filled in or added stays when the hub's
@@ -269,5 +272,90 @@ func testAggregated(t *testing.T, s *space) {
 			}
 			return true
 		})
+	}
+}
+
+// testAggregatedWide: a volume's phase is the worst of what its clusters say.
+func testAggregatedWide(t *testing.T, s *space) {
+	const kind, name = "v1 PersistentVolume", "aggregated-wide"
+	s.put(t, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /a}, persistentVolumeReclaimPolicy: Retain}}", name)
+	s.put(t, "{apiVersion: policy.karmada.io/v1alpha1, kind: ClusterPropagationPolicy, metadata: {name: %s}, spec: {resourceSelectors: [%s]}}", name, named(kind, name))
+	for cluster := range s.members() {
+		s.sees(t, cluster, kind, name)
+	}
+	for _, turn := range [][3]string{{"Released", "Bound", "Bound"}, {"Bound", "Available", "Available"}, {"Failed", "Available", "Failed"}, {"Released", "Released", "Released"}} {
+		s.mend(t, pushName, kind, name, "{status: {phase: "+turn[0]+"}}", "status")
+		s.mend(t, pullName, kind, name, "{status: {phase: "+turn[1]+"}}", "status")
+		s.sees(t, onHub, kind, name, "status phase", turn[2])
+	}
+}
+
+// testAggregatedPods: a ReplicaSet's counts are those of its clusters together, by what
+// their own controllers say.
+func testAggregatedPods(t *testing.T, s *space) {
+	const kind = "apps/v1 ReplicaSet"
+	s.put(t, "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}}}")
+	s.policyOn(t, "web", named(kind, "web"), "")
+	s.sees(t, onHub, kind, "web", "status replicas", "4", "status fullyLabeledReplicas", "4", "status readyReplicas", "")
+	s.awaits(t, onHub, aBinding, "web-replicaset", "not healthy", func(o *unstructured.Unstructured) bool {
+		return valueAt(o, "status aggregatedStatus 0 health") == "Unhealthy" && valueAt(o, "status aggregatedStatus 1 health") == "Unhealthy"
+	})
+	runPodsIn(t, s.push, s.namespace, "web")
+	s.sees(t, onHub, kind, "web", "status readyReplicas", "2", "status availableReplicas", "2")
+	runPodsIn(t, s.pull, s.namespace, "web")
+	generation := valueAt(s.read(t, onHub, kind, "web"), "metadata generation")
+	s.sees(t, onHub, kind, "web", "status readyReplicas", "4", "status availableReplicas", "4", "status observedGeneration", generation)
+	s.sees(t, onHub, aBinding, "web-replicaset", "status aggregatedStatus 0 health", "Healthy", "status aggregatedStatus 1 health", "Healthy")
+}
+
+// testAggregatedJobs: a Job is complete once it is in all of its clusters, and failed as
+// soon as it is in one, which is named; and neither is taken back.
+func testAggregatedJobs(t *testing.T, s *space) {
+	const (
+		kind   = "batch/v1 Job"
+		active = "{status: {active: 1, startTime: '2026-01-01T10:00:00Z'}}"
+		done   = `{status: {succeeded: 1, active: 0, startTime: '2026-01-01T10:00:00Z', completionTime: '%[1]s', conditions: [
+			{type: SuccessCriteriaMet, status: 'True', reason: CompletionsReached, lastTransitionTime: '%[1]s'}, {type: Complete, status: 'True', reason: CompletionsReached, lastTransitionTime: '%[1]s'}]}}`
+		broken = `{status: {failed: 1, active: 0, startTime: '2026-01-01T10:00:00Z', conditions: [
+			{type: FailureTarget, status: 'True', reason: BackoffLimitExceeded, lastTransitionTime: '2026-01-01T10:02:00Z'}, {type: Failed, status: 'True', reason: BackoffLimitExceeded, lastTransitionTime: '2026-01-01T10:02:00Z'}]}}`
+	)
+	s.policyOn(t, "all", named(kind, "good")+", "+named(kind, "bad"), "")
+	for _, name := range []string{"good", "bad"} {
+		s.put(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: %s}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}", name)
+		for cluster := range s.members() {
+			s.sees(t, cluster, kind, name)
+			s.mend(t, cluster, kind, name, active, "status")
+		}
+		s.sees(t, onHub, kind, name, "status active", "2", "status startTime", "2026-01-01T10:00:00Z")
+	}
+	ends := func(name string) (complete, failed string) {
+		o := s.read(t, onHub, kind, name)
+		complete, _, _ = condition(o, "Complete")
+		failed, _, _ = condition(o, "Failed")
+		return complete, failed
+	}
+	s.mend(t, pullName, kind, "good", fmt.Sprintf(done, "2026-01-01T10:05:00Z"), "status")
+	s.sees(t, onHub, kind, "good", "status succeeded", "1", "status active", "1", "status completionTime", "")
+	if complete, failed := ends("good"); complete != "" || failed != "" {
+		t.Errorf("a job that is complete in one of two clusters says Complete=%s, Failed=%s", complete, failed)
+	}
+	s.mend(t, pushName, kind, "good", fmt.Sprintf(done, "2026-01-01T10:03:00Z"), "status")
+	s.awaits(t, onHub, kind, "good", "complete", func(o *unstructured.Unstructured) bool {
+		status, _, _ := condition(o, "Complete")
+		return status == "True" && valueAt(o, "status succeeded") == "2" && valueAt(o, "status completionTime") == "2026-01-01T10:05:00Z"
+	})
+
+	s.mend(t, pullName, kind, "bad", broken, "status")
+	s.awaits(t, onHub, kind, "bad", "failed in "+pullName, func(o *unstructured.Unstructured) bool {
+		status, _, message := condition(o, "Failed")
+		return status == "True" && strings.Contains(message, pullName) && !strings.Contains(message, pushName) && valueAt(o, "status failed") == "1"
+	})
+	s.mend(t, pushName, kind, "bad", fmt.Sprintf(done, "2026-01-01T10:03:00Z"), "status")
+	s.awaits(t, onHub, aBinding, "bad-job", "has the other cluster's end", func(o *unstructured.Unstructured) bool {
+		return valueAt(o, "status aggregatedStatus 0 status succeeded") == "1"
+	})
+	s.witness(t)
+	if complete, failed := ends("bad"); complete != "" || failed != "True" {
+		t.Errorf("a failed job says Complete=%s, Failed=%s once the other cluster is done", complete, failed)
 	}
 }

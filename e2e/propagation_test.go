@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 type fleet struct {
 	*hub
 	push, pull, third *controlplanetest.Member
+	// foreseen counts the placements that were as their previews said, overtaken those
+	// before which the fleet changed.
+	foreseen, overtaken atomic.Int32
 }
 
 // pushName and pullName are what the members of a fleet are called.
@@ -167,7 +171,8 @@ spec:
 `
 
 // TestWalkthrough is what a newcomer does first, in both orders; then the page that
-// tells of it is followed word for word.
+// tells of it is followed word for word. The hub is started again with what is there,
+// and a member of an unmodified karmada-agent joins the two.
 func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -201,6 +206,8 @@ func TestWalkthrough(t *testing.T) {
 		page.follow(t, "docs/walkthrough.md")
 	})
 	t.Run("events", f.seeEvents)
+	t.Run("restarted", f.restartUnnoticed)
+	t.Run("beside a karmada-agent", f.besideKarmadaAgent)
 	t.Run("figures", f.seeFigures)
 }
 

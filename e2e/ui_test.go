@@ -10,11 +10,20 @@ import (
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 )
 
-// Stories with a hub of their own: the pages of Open Cluster Management, and the editor of policies.
+// Stories with hubs of their own: the pages of Open Cluster Management, and policies from their editor to what they do. Node runs the
+// specs of one hub by their names, and the first one signs in first.
 var (
-	ocmSpec    = filepath.Join("ui", "ocm.spec.mjs")
-	editorSpec = filepath.Join("ui", "editor.spec.mjs")
+	ocmSpecs    = specs("ocm", "registered")
+	policySpecs = specs("editor", "effect", "fault", "overrides", "pickers", "topology")
 )
+
+func specs(names ...string) []string {
+	paths := make([]string, 0, len(names))
+	for _, name := range names {
+		paths = append(paths, filepath.Join("ui", name+".spec.mjs"))
+	}
+	return paths
+}
 
 // TestBrowser runs the browser tests in ui against a hub and two members.
 func TestBrowser(t *testing.T) {
@@ -23,31 +32,33 @@ func TestBrowser(t *testing.T) {
 	h := startHub(t)
 	pull := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "pull", Nodes: 2})
 	push := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "push", Nodes: 3})
-	specs, err := filepath.Glob(filepath.Join("ui", "*.spec.mjs"))
-	if specs = slices.DeleteFunc(specs, func(spec string) bool { return spec == ocmSpec || spec == editorSpec }); err != nil || len(specs) == 0 {
+	all, err := filepath.Glob(filepath.Join("ui", "*.spec.mjs"))
+	others := slices.Concat(ocmSpecs, policySpecs)
+	if all = slices.DeleteFunc(all, func(spec string) bool { return slices.Contains(others, spec) }); err != nil || len(all) == 0 {
 		t.Fatalf("no browser tests: %v", err)
 	}
-	h.browse(t, specs, "MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig)
+	h.browse(t, all, "MUSTER_PULL_KUBECONFIG="+pull.Kubeconfig, "MUSTER_PUSH_KUBECONFIG="+push.Kubeconfig)
 }
 
-// TestBrowserOCM runs the browser test of the pages of Open Cluster Management against a hub with an operator, members for agents to come
-// from, and clusters that have only introduced themselves.
+// TestBrowserOCM runs the browser tests of the pages of Open Cluster Management against a hub with an operator and an approval rule on its
+// command line that fits nobody, members for agents to come from, and clusters that have only introduced themselves.
 func TestBrowserOCM(t *testing.T) {
 	t.Parallel()
 	needBrowser(t)
-	h := startHub(t)
+	h := startHub(t, "--auto-approve-users", "system:serviceaccount:fleet:importer")
 	east := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "east", Nodes: 2})
 	west := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "west"})
 	kubectl(t, h.Kubeconfig, "apply", "-f", "../deploy/crds/ocm-operator/operator.open-cluster-management.io_klusterlets.yaml")
 	startProcess(t, "muster", "operator", "operator", "--for", "spoke", "--kubeconfig", h.Kubeconfig)
-	strangers := bootstrapConfig(t, h, ocmToken(t, h))
-	for _, cluster := range []string{"bulk-one", "bulk-two", "by-keyboard", "newcomer", "stranger"} {
-		introduce(t, strangers, cluster, "a1b2c")
+	token := ocmToken(t, h)
+	for _, cluster := range []string{"alone-four", "alone-one", "alone-three", "alone-two", "bulk-one", "bulk-two", "by-keyboard", "late-1", "newcomer", "stranger"} {
+		introduce(t, bootstrapConfig(t, h, token), cluster, "a1b2c")
 	}
-	h.browse(t, []string{ocmSpec}, "MUSTER_EAST_KUBECONFIG="+east.Kubeconfig, "MUSTER_WEST_KUBECONFIG="+west.Kubeconfig)
+	h.browse(t, ocmSpecs, "MUSTER_EAST_KUBECONFIG="+east.Kubeconfig, "MUSTER_WEST_KUBECONFIG="+west.Kubeconfig, "MUSTER_BOOTSTRAP_KUBECONFIG="+ocmBootstrap(t, h, token))
 }
 
-// TestBrowserEditor runs the browser test of the editor of policies against a hub and two members that it pushes to.
+// TestBrowserEditor runs the browser tests of policies, from their editor to what goes wrong with what they send, against a hub and two
+// members that it pushes to.
 func TestBrowserEditor(t *testing.T) {
 	t.Parallel()
 	needBrowser(t)
@@ -58,7 +69,7 @@ func TestBrowserEditor(t *testing.T) {
 		mustJoin(t, h, cluster, member)
 		setting = append(setting, "MUSTER_"+name+"_KUBECONFIG="+member.Kubeconfig)
 	}
-	h.browse(t, []string{editorSpec}, setting...)
+	h.browse(t, policySpecs, setting...)
 }
 
 // needBrowser skips the test of somebody who cannot install a browser, and fails that of everybody else who has none.

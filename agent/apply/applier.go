@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -259,7 +260,7 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 			return written, nil
 		}
 		if !startOver(what, err) {
-			return observed, err
+			return observed, wayOut(err)
 		}
 	}
 	return nil, err
@@ -268,6 +269,17 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 // startOver says whether an error means that the object was not what we thought.
 func startOver(what action, err error) bool {
 	return apierrors.IsConflict(err) || what == create && apierrors.IsAlreadyExists(err) || what == update && apierrors.IsNotFound(err)
+}
+
+// wayOut adds to a member's refusal of an object what may be done about it.
+func wayOut(err error) error {
+	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && strings.Contains(err.Error(), " resource "): // the authorizer's words
+		return fmt.Errorf("%w: grant this right there to the account that the object comes by, or join the cluster again", err)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return fmt.Errorf("%w: change the object, override it for this cluster, or change the rule there", err)
+	}
+	return err
 }
 
 // read returns the object of the member, nil if it is absent. Unless fresh, the

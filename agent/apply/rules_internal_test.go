@@ -3,14 +3,17 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"muster.dev/muster/agent/interpret"
@@ -182,5 +185,32 @@ func TestWatchEndsWithoutHoldingOthersUp(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the watch does not end")
+	}
+}
+
+// TestWayOut: a refusal says what may be done about it, and stays what it was; what
+// passes by itself is left alone.
+func TestWayOut(t *testing.T) {
+	maps := schema.GroupResource{Resource: "configmaps"}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"no right":      {apierrors.NewForbidden(maps, "a", errors.New(`User "hub" cannot create resource "configmaps" in API group ""`)), "grant this right there"},
+		"quota":         {apierrors.NewForbidden(maps, "a", errors.New("exceeded quota: small")), "change the object, override it"},
+		"a rule":        {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", nil), "change the object, override it"},
+		"not its shape": {apierrors.NewBadRequest("unknown field"), "change the object, override it"},
+		"busy":          {apierrors.NewTooManyRequests("later", 1), ""},
+	} {
+		got := wayOut(c.err)
+		if !strings.Contains(got.Error(), c.want) || !strings.HasPrefix(got.Error(), c.err.Error()) || c.want == "" && got != c.err {
+			t.Errorf("%s: %v", name, got)
+		}
+		if apierrors.ReasonForError(got) != apierrors.ReasonForError(c.err) {
+			t.Errorf("%s: its reason is lost", name)
+		}
+	}
+	if wayOut(nil) != nil {
+		t.Error("a way out of nothing")
 	}
 }

@@ -85,6 +85,7 @@ var (
 	errRefused       = errors.New("the hub does not know the certificate any more")
 	errRenewed       = errors.New("the certificate was renewed")
 	errNextHub       = errors.New("it is the next hub's turn")
+	errDenied        = errors.New("the hub denies the cluster")
 )
 
 // Agent registers one member. Run may be called once.
@@ -137,7 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, errRenewed), errors.Is(err, errSourceChanged), errors.Is(err, errExpired), errors.Is(err, errRefused), errors.Is(err, errNextHub):
+		case errors.Is(err, errRenewed), errors.Is(err, errSourceChanged), errors.Is(err, errExpired), errors.Is(err, errRefused), errors.Is(err, errNextHub), errors.Is(err, errDenied):
 			a.log.Info("registration starts over", "cluster", a.cluster, "reason", err)
 			if time.Since(began) > time.Second {
 				pause = pauseFirst

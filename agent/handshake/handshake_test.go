@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,9 +184,28 @@ func TestTenWaitingRequestsAreEnough(t *testing.T) {
 func TestDenialAfterAcceptance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	var begun, ended atomic.Int32
+	f.options.Beside = func(ctx context.Context, hub handshake.Hub) error {
+		select {
+		case <-hub.Accepted:
+		case <-ctx.Done():
+			return nil
+		}
+		begun.Add(1)
+		<-ctx.Done()
+		ended.Add(1)
+		return nil
+	}
 	f.join()
-	f.setAccepted(metav1.ConditionFalse)
+	f.eventually("works are served", func() bool { return begun.Load() == 1 })
+	f.setCondition(metav1.Condition{Type: ocmv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonDenied})
+	if ended.Load() > 0 {
+		t.Error("works are given up before anybody has denied the cluster")
+	}
 	f.patch(`{"spec": {"hubAcceptsClient": false}}`, "")
+	denied := time.Now()
+	f.eventually("the streams of works are dropped", func() bool { return ended.Load() == 1 })
+	t.Logf("streams dropped %.2f s after the denial", time.Since(denied).Seconds())
 	f.eventually("the hub says unknown, and the agent keeps silent", func() bool {
 		cluster := f.managed()
 		meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: ocmv1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped"})
@@ -200,9 +220,13 @@ func TestDenialAfterAcceptance(t *testing.T) {
 		_, err := f.client.Resource(clustersResource).UpdateStatus(t.Context(), &unstructured.Unstructured{Object: fields}, metav1.UpdateOptions{})
 		return err == nil
 	})
+	if begun.Load() != 1 {
+		t.Error("a denied agent serves works")
+	}
 	f.patch(`{"spec": {"hubAcceptsClient": true}}`, "")
 	f.setAccepted(metav1.ConditionTrue)
 	f.condition(ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	f.eventually("works are served again", func() bool { return begun.Load() == 2 })
 	if n := len(f.requests()); n != 1 {
 		t.Errorf("%d requests", n)
 	}

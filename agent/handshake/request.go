@@ -134,6 +134,7 @@ type asking struct {
 
 	name   string // of the request, "" before it is made
 	denied bool
+	lost   bool      // the credential that asked is good no more, which was told
 	looked time.Time // at the request by name
 }
 
@@ -178,7 +179,11 @@ func (a *asking) run(ctx context.Context) ([]byte, error) {
 			case apierrors.IsNotFound(err):
 				a.name, a.denied = "", false
 				retry.Reset(pauseFirst)
+			case apierrors.IsUnauthorized(err) && !a.lost:
+				a.lost = true
+				a.fail(fmt.Errorf("look at certificate request %s: %w", a.name, err))
 			case err == nil:
+				a.lost = false
 				if certificate := a.judge(current); certificate != nil {
 					return certificate, nil
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -50,7 +51,11 @@ type service struct {
 	dirty    chan struct{}
 	accepted chan struct{} // closed once the hub accepts
 	once     sync.Once
-	lease    *coordinationv1.Lease // as renew has left it; nil if it has to be read
+	// denied is closed when the hub is seen to have taken its acceptance back.
+	denied      chan struct{}
+	deniedOnce  sync.Once
+	wasAccepted atomic.Bool
+	lease       *coordinationv1.Lease // as renew has left it; nil if it has to be read
 
 	mu       sync.Mutex
 	cluster  *ocmv1.ManagedCluster // as last seen; nil before, or if it is gone
@@ -62,7 +67,7 @@ type service struct {
 // the identity does not serve any more.
 func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fresh bool) error {
 	s := &service{o: &a.o, agent: a, identity: identity, bootstrap: b, fresh: fresh, log: a.log, config: a.limit(identity.Config()), member: a.member,
-		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), rotation: a.rotation, heard: time.Now()}
+		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), denied: make(chan struct{}), rotation: a.rotation, heard: time.Now()}
 	var err error
 	if s.hub, err = dynamic.NewForConfig(s.config); err != nil {
 		return fmt.Errorf("client of the hub: %w", err)
@@ -84,12 +89,27 @@ func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fre
 	}
 	if len(a.o.Bootstraps) > 1 {
 		run(s.judgeHub)
+	} else {
+		run(s.yield)
 	}
 	if a.o.Beside != nil {
 		hub := Hub{Server: identity.Hub.Server, Cluster: identity.Cluster, Agent: identity.Agent, Config: rest.CopyConfig(s.config), Accepted: s.accepted}
 		run(func(ctx context.Context) error { return a.o.Beside(ctx, hub) })
 	}
 	return group.Wait()
+}
+
+// yield ends the service when the hub has taken its acceptance back, and with it
+// every stream that it lets live on: an API server that is not the hub's own judges
+// one when it begins. Served anew, the hub is asked for nothing but whether it
+// accepts the cluster again.
+func (s *service) yield(ctx context.Context) error {
+	select {
+	case <-s.denied:
+		return errDenied
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // expire ends the service when the certificate does, if nothing else has.
@@ -178,12 +198,26 @@ func (s *service) saw(o *unstructured.Unstructured) {
 	s.mu.Unlock()
 	if isAccepted(cluster) {
 		s.once.Do(func() { close(s.accepted) })
+		s.wasAccepted.Store(true)
+	}
+	if isDenied(cluster) && s.wasAccepted.Load() {
+		s.deniedOnce.Do(func() { close(s.denied) })
 	}
 	s.poke()
 }
 
 func isAccepted(cluster *ocmv1.ManagedCluster) bool {
 	return cluster != nil && meta.IsStatusConditionTrue(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
+}
+
+// isDenied says whether the hub has taken everything back. What it still waits for,
+// it does not tell by this condition.
+func isDenied(cluster *ocmv1.ManagedCluster) bool {
+	if cluster == nil || cluster.Spec.HubAcceptsClient {
+		return false
+	}
+	accepted := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
+	return accepted != nil && accepted.Status == metav1.ConditionFalse && accepted.Reason == ocmv1.ReasonDenied
 }
 
 func (s *service) poke() {

@@ -239,6 +239,8 @@ func TestExternalHub(t *testing.T) {
 		t.Errorf("a cluster of a bad address: %v", err)
 	}
 
+	e.refusesThroughWebhooks(t)
+
 	door := e.rest(t, config)
 	user, err := door.SignIn(t.Context(), "admin", passwordIn(hub.Welcome()))
 	if err != nil {

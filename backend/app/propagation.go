@@ -90,7 +90,7 @@ func (a *App) newScheduler(manager ctrl.Manager) (*scheduling.Scheduler, error) 
 // workloads is what shows all this.
 func (s *spread) workloads(a *App, clients func(access.Actor) (client.Client, error)) *workload.Service {
 	return workload.NewService(workload.ServiceOptions{
-		Cache: s.manager.GetCache(), Templates: s.templates, Troubles: s.troubles, Unserved: s.unserved, Scheduler: s.scheduler, Interpreter: s.interpreter,
+		Cache: s.manager.GetCache(), Templates: s.templates, Troubles: s.troubles, Unserved: s.unserved, Scheduler: s.scheduler, Quotas: a.policies, Interpreter: s.interpreter,
 		Clients: clients, Audit: a.audit, Live: a.live, Members: s.members, CRDs: deploy.CRDs(), Gates: a.config.Gates,
 	})
 }

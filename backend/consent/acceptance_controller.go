@@ -44,9 +44,11 @@ const replacedRecheck = 20 * time.Millisecond
 //	never accepted ──► untouched
 //	accepted       ──► namespace, finalizer, role ──► bindings ──► condition True
 //	denied         ──► roles shrink ──► works gone? ──► work RoleBinding let go ──► condition False
+//	                                             └────► condition HubDenied says which are not
 //	being deleted  ──► roles gone ──► works gone? ──► work RoleBinding let go ──► finalizer off
 //
-// It writes the condition HubAcceptedManagedCluster, and nobody else does.
+// It writes the condition HubAcceptedManagedCluster, and HubDeniedManagedCluster as
+// long as works hold a denial up, and nobody else does.
 type AcceptanceReconciler struct {
 	roles
 	rules    Rules
@@ -69,6 +71,14 @@ func (r *AcceptanceReconciler) SetupWithManager(m ctrl.Manager) error {
 	bySpace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, work client.Object) []reconcile.Request {
 		return requestFor(work.GetNamespace())
 	})
+	// A new work holds up what waits for works: its cluster's denial names it then.
+	comes := predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp() == nil && e.ObjectNew.GetDeletionTimestamp() != nil
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 	gone := predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },
@@ -81,9 +91,20 @@ func (r *AcceptanceReconciler) SetupWithManager(m ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(labelled)).
 		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(labelled)).
 		Watches(&ocmworkv1.ManifestWork{}, bySpace, builder.WithPredicates(gone)).
+		Watches(&ocmworkv1.ManifestWork{}, handler.EnqueueRequestsFromMapFunc(r.heldUp), builder.WithPredicates(comes)).
 		WatchesRawSource(r.waiting.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).
 		Complete(r)
+}
+
+// heldUp leads from a work to its cluster if that waits for works to go.
+func (r *AcceptanceReconciler) heldUp(ctx context.Context, work client.Object) []reconcile.Request {
+	cluster := new(ocmv1.ManagedCluster)
+	err := r.hub.Get(ctx, client.ObjectKey{Name: work.GetNamespace()}, cluster, client.UnsafeDisableDeepCopy)
+	if err != nil || meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubDenied) == nil {
+		return nil
+	}
+	return requestFor(cluster.Name)
 }
 
 func requestFor(name string) []reconcile.Request {
@@ -189,10 +210,14 @@ func (r *AcceptanceReconciler) deny(ctx context.Context, cluster *ocmv1.ManagedC
 		return err
 	}
 	r.watches.Recheck(cluster.Name)
-	done, err := r.releaseWork(ctx, cluster.Name)
-	if err != nil || !done {
-		return err // the end of a work brings us back
+	left, err := r.releaseWork(ctx, cluster.Name)
+	if err != nil {
+		return err
 	}
+	if len(left.names) > 0 {
+		return r.tell(ctx, cluster, heldCondition(cluster.Name, left)) // the end of a work brings us back
+	}
+	r.watches.Recheck(cluster.Name) // the one of works, too
 	return r.tell(ctx, cluster, deniedCondition())
 }
 
@@ -204,8 +229,8 @@ func (r *AcceptanceReconciler) withdraw(ctx context.Context, cluster *ocmv1.Mana
 	if err := r.revoke(ctx, cluster.Name); err != nil {
 		return err
 	}
-	done, err := r.releaseWork(ctx, cluster.Name)
-	if err != nil || !done {
+	left, err := r.releaseWork(ctx, cluster.Name)
+	if err != nil || len(left.names) > 0 {
 		return err
 	}
 	before := cluster.DeepCopy()
@@ -268,11 +293,15 @@ func (r *AcceptanceReconciler) acceptByRule(ctx context.Context, known *ocmv1.Ma
 	return r.accept(ctx, cluster)
 }
 
-// tell writes the condition of the hub's consent.
+// tell writes the condition of the hub's consent, or what its withdrawal waits for.
 func (r *AcceptanceReconciler) tell(ctx context.Context, cluster *ocmv1.ManagedCluster, condition metav1.Condition) error {
 	before := meta.FindStatusCondition(cluster.Status.Conditions, condition.Type)
 	wanted := cluster.DeepCopy()
-	if !meta.SetStatusCondition(&wanted.Status.Conditions, condition) {
+	changed := meta.SetStatusCondition(&wanted.Status.Conditions, condition)
+	if condition.Type != ocmv1.ConditionHubDenied { // nothing waits any more
+		changed = meta.RemoveStatusCondition(&wanted.Status.Conditions, ocmv1.ConditionHubDenied) || changed
+	}
+	if !changed {
 		return nil
 	}
 	if err := kube.PatchStatus(ctx, r.hub, cluster, wanted); err != nil {
@@ -286,6 +315,8 @@ func (r *AcceptanceReconciler) tell(ctx context.Context, cluster *ocmv1.ManagedC
 	case ocmv1.ReasonAccepted:
 		r.recorder.Eventf(inOwnSpace(cluster), nil, corev1.EventTypeNormal, eventAccepted, eventAccepted, "%s", condition.Message)
 		log.FromContext(ctx).Info("managed cluster accepted", "cluster", cluster.Name)
+	case ocmv1.ReasonWorksRemaining:
+		log.FromContext(ctx).Info("denial of managed cluster waits for its works", "cluster", cluster.Name)
 	case ocmv1.ReasonDenied:
 		r.recorder.Eventf(inOwnSpace(cluster), nil, corev1.EventTypeWarning, eventDenied, eventDenied, "%s", condition.Message)
 		log.FromContext(ctx).Info("managed cluster denied", "cluster", cluster.Name)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ocmaddonv1alpha1 "muster.dev/muster/backend/apis/ocm/addon/v1alpha1"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	"muster.dev/muster/backend/audit"
@@ -258,6 +260,7 @@ func (h *hubUnderTest) testAccepted(t *testing.T) {
 	if err := h.agentOf(t, "c1").List(ctx, &ocmworkv1.ManifestWorkList{}, client.InNamespace("default")); !apierrors.IsForbidden(err) {
 		t.Errorf("the agent reads works elsewhere: %v", err)
 	}
+	h.checkShared(t)
 	if never := h.cluster(ctx, "never"); len(never.Status.Conditions) > 0 || len(never.Finalizers) > 0 || !h.Gone(ctx, client.ObjectKey{Name: "never"}, new(corev1.Namespace)) {
 		t.Errorf("a cluster that was never accepted was touched: %+v", never)
 	}
@@ -268,6 +271,62 @@ func (h *hubUnderTest) testAccepted(t *testing.T) {
 	h.Await(t, "the role to be made again", func(ctx context.Context) bool {
 		return h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "c1"}, role) == nil
 	})
+}
+
+// checkShared compares what all agents may in their own namespaces with the
+// contract, and tries what they may not.
+func (h *hubUnderTest) checkShared(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	for name, want := range map[string][]rbacv1.PolicyRule{
+		"registration": {
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "update"}},
+			{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"managedclusteraddons"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"addon.open-cluster-management.io"}, Resources: []string{"managedclusteraddons/status"}, Verbs: []string{"patch", "update"}},
+			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}},
+		},
+		"work": {
+			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+			{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{APIGroups: []string{"work.open-cluster-management.io"}, Resources: []string{"manifestworks/status"}, Verbs: []string{"patch", "update"}},
+		},
+	} {
+		role := new(rbacv1.ClusterRole)
+		if err := h.Client.Get(ctx, client.ObjectKey{Name: roleOf + name}, role); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, role.Rules); diff != "" {
+			t.Errorf("rules of %s (-want +got):\n%s", name, diff)
+		}
+	}
+	h.Create(t, work("kept"))
+	addon := &ocmaddonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "kept"}}
+	h.Create(t, addon)
+	agent := h.agentOf(t, "c1")
+	h.Await(t, "the agent to see its add-ons", func(ctx context.Context) bool {
+		return agent.Get(ctx, client.ObjectKeyFromObject(addon), new(ocmaddonv1alpha1.ManagedClusterAddOn)) == nil
+	})
+	for what, try := range map[string]func() error{
+		"makes a lease": func() error {
+			return agent.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "mine"}})
+		},
+		"makes a work":   func() error { return agent.Create(ctx, work("mine")) },
+		"deletes a work": func() error { return agent.Delete(ctx, work("kept")) },
+		"changes an add-on": func() error {
+			return agent.Patch(ctx, addon, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"installNamespace":"mine"}}`)))
+		},
+		"makes an add-on": func() error {
+			return agent.Create(ctx, &ocmaddonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "mine"}})
+		},
+	} {
+		if err := try(); !apierrors.IsForbidden(err) {
+			t.Errorf("an agent %s in its own namespace: %v", what, err)
+		}
+	}
+	h.finish(t, "kept")
+	if err := h.Client.Delete(ctx, addon); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // testMirrored: the namespace that was made for a Karmada member's mirror goes with
@@ -334,12 +393,29 @@ func (h *hubUnderTest) workBindingHeld(ctx context.Context) bool {
 	return h.Client.Get(ctx, client.ObjectKey{Namespace: "c1", Name: roleOf + "c1:work"}, bound) == nil && bound.DeletionTimestamp != nil
 }
 
+// awaitHeld waits until c1 tells what its denial waits for.
+func (h *hubUnderTest) awaitHeld(t *testing.T, message string) {
+	t.Helper()
+	h.Await(t, "the denial to say "+message, func(ctx context.Context) bool {
+		held := meta.FindStatusCondition(h.cluster(ctx, "c1").Status.Conditions, ocmv1.ConditionHubDenied)
+		return held != nil && held.Status == metav1.ConditionFalse && held.Reason == ocmv1.ReasonWorksRemaining && strings.Contains(held.Message, message)
+	})
+}
+
 // testDenied takes rights first, keeps those of the work agent as long as it has
 // work, and tells of the denial last.
 func (h *hubUnderTest) testDenied(t *testing.T) {
 	h.Create(t, work("w1"))
 	h.decide(t, "c1", false)
 	h.Await(t, "the work role binding to be held", h.workBindingHeld)
+	h.awaitHeld(t, "any: w1. Delete them")
+	h.Create(t, work("w0"))
+	h.awaitHeld(t, "any: w0, w1. Delete them")
+	h.finish(t, "w0")
+	h.awaitHeld(t, "any: w1. Delete them")
+	if err := h.agentOf(t, "c1").List(t.Context(), &ocmworkv1.ManifestWorkList{}, client.InNamespace("c1")); err != nil {
+		t.Errorf("a denied agent cannot finish its works: %v", err)
+	}
 	ctx := t.Context()
 	role := new(rbacv1.ClusterRole)
 	want := []rbacv1.PolicyRule{{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"c1"}, Verbs: []string{"get", "list", "watch"}}}
@@ -352,8 +428,15 @@ func (h *hubUnderTest) testDenied(t *testing.T) {
 	if !meta.IsStatusConditionTrue(h.cluster(ctx, "c1").Status.Conditions, ocmv1.ConditionHubAccepted) {
 		t.Error("the denial was told before the last right was gone")
 	}
+	if err := h.Client.Delete(ctx, work("w1")); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitHeld(t, "any: w1. They are being deleted")
 	h.finish(t, "w1")
 	h.awaitReason(t, "c1", ocmv1.ReasonDenied)
+	if held := meta.FindStatusCondition(h.cluster(ctx, "c1").Status.Conditions, ocmv1.ConditionHubDenied); held != nil {
+		t.Errorf("a denial that is done waits: %+v", held)
+	}
 	if !h.Gone(ctx, client.ObjectKey{Namespace: "c1", Name: roleOf + "c1:work"}, new(rbacv1.RoleBinding)) {
 		t.Error("the denial was told while the work binding was there")
 	}
@@ -373,7 +456,11 @@ func (h *hubUnderTest) testAcceptedAgain(t *testing.T) {
 	h.Create(t, work("w2"))
 	h.decide(t, "c1", false)
 	h.Await(t, "the work role binding to be held", h.workBindingHeld)
+	h.awaitHeld(t, "any: w2. ")
 	h.decide(t, "c1", true)
+	h.Await(t, "nothing to wait any more", func(ctx context.Context) bool {
+		return meta.FindStatusCondition(h.cluster(ctx, "c1").Status.Conditions, ocmv1.ConditionHubDenied) == nil
+	})
 	h.Await(t, "the work role binding to be whole", func(ctx context.Context) bool {
 		bound := new(rbacv1.RoleBinding)
 		err := h.Client.Get(ctx, client.ObjectKey{Namespace: "c1", Name: roleOf + "c1:work"}, bound)

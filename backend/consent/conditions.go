@@ -1,7 +1,9 @@
 package consent
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +43,22 @@ func acceptedCondition(cluster *ocmv1.ManagedCluster) metav1.Condition {
 
 func deniedCondition() metav1.Condition {
 	return metav1.Condition{Type: ocmv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonDenied, Message: messageDenied}
+}
+
+// heldCondition says what a denial waits for, and what ends that.
+func heldCondition(cluster string, left leftWorks) metav1.Condition {
+	names := strings.Join(left.names, ", ")
+	if left.more > 0 {
+		names += fmt.Sprintf(" and %d more", left.more)
+	}
+	fix := "Delete them (kubectl -n " + cluster + " delete manifestworks --all), or accept the cluster again."
+	if left.going {
+		fix = "They are being deleted: the agent takes out of the cluster what they put there. Where no agent runs any more, remove their finalizers."
+	}
+	return metav1.Condition{
+		Type: ocmv1.ConditionHubDenied, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonWorksRemaining,
+		Message: "The hub denies this cluster: its agent has lost its rights on the hub, except over its ManifestWorks as long as there are any: " + names + ". " + fix,
+	}
 }
 
 func acceptErrorCondition(err error) metav1.Condition {

@@ -62,10 +62,15 @@ func stateOf(csr *certificatesv1.CertificateSigningRequest) requestState {
 	return state
 }
 
+// standing is what a cluster's requests are judged by: since when there is the
+// ManagedCluster, and since when the hub accepts it. Zero times: it is not so.
+type standing struct{ since, accepted time.Time }
+
 // surplus finds the requests of one cluster that are to go: those that newer ones
-// have superseded, and denied ones whose time is over or whose cluster was
-// accepted since. next is when to look again, zero if nothing is to be waited for.
-func surplus(requests []certificatesv1.CertificateSigningRequest, accepted, now time.Time) (gone []string, next time.Duration) {
+// have superseded, issued ones of an earlier cluster of the name, and denied ones
+// whose time is over or whose cluster was accepted since. next is when to look
+// again, zero if nothing is to be waited for.
+func surplus(requests []certificatesv1.CertificateSigningRequest, cluster standing, now time.Time) (gone []string, next time.Duration) {
 	newestFirst := slices.Clone(requests)
 	slices.SortFunc(newestFirst, func(a, b certificatesv1.CertificateSigningRequest) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(version(&b), version(&a)), cmp.Compare(b.Name, a.Name))
@@ -90,11 +95,14 @@ func surplus(requests []certificatesv1.CertificateSigningRequest, accepted, now 
 				askers[asker] = true
 			}
 		}
+		if state == stateIssued && csr.CreationTimestamp.Time.Before(cluster.since) {
+			superseded = true // clusteradm accepts no cluster with requests of two agents
+		}
 		if state == stateDenied {
 			at := deniedAt(csr, now)
 			left := at.Add(deniedLife).Sub(now)
 			// Both times are whole seconds: within one, the acceptance is taken for the later.
-			superseded = superseded || left <= 0 || !accepted.Before(at)
+			superseded = superseded || left <= 0 || !cluster.accepted.Before(at)
 			if !superseded && (next == 0 || left < next) {
 				next = left
 			}
@@ -173,11 +181,11 @@ func (r *CleanupReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	if err != nil || len(requests.Items) == 0 {
 		return ctrl.Result{}, err
 	}
-	accepted, err := r.acceptedSince(ctx, request.Name)
+	cluster, err := r.standing(ctx, request.Name)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	gone, next := surplus(requests.Items, accepted, r.now())
+	gone, next := surplus(requests.Items, cluster, r.now())
 	for _, name := range gone {
 		csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := r.hub.Delete(ctx, csr); client.IgnoreNotFound(err) != nil {
@@ -188,15 +196,14 @@ func (r *CleanupReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// acceptedSince is when the hub accepted a cluster, zero if it does not.
-func (r *CleanupReconciler) acceptedSince(ctx context.Context, name string) (time.Time, error) {
+func (r *CleanupReconciler) standing(ctx context.Context, name string) (standing, error) {
 	cluster := new(ocmv1.ManagedCluster)
 	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
-		return time.Time{}, client.IgnoreNotFound(err)
+		return standing{}, client.IgnoreNotFound(err)
 	}
-	condition := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return time.Time{}, nil
+	s := standing{since: cluster.CreationTimestamp.Time}
+	if c := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted); c != nil && c.Status == metav1.ConditionTrue {
+		s.accepted = c.LastTransitionTime.Time
 	}
-	return condition.LastTransitionTime.Time, nil
+	return s, nil
 }

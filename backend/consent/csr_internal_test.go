@@ -193,6 +193,7 @@ func TestSurplus(t *testing.T) {
 	for name, c := range map[string]struct {
 		states   states
 		minutes  minutes
+		since    time.Time
 		accepted time.Time
 		gone     []string
 		next     time.Duration
@@ -206,11 +207,13 @@ func TestSurplus(t *testing.T) {
 		"denied twice":     {states: states{"a": stateDenied, "b": stateDenied}, minutes: minutes{"a": 4, "b": 3}, gone: []string{"a"}, next: 7 * time.Minute},
 		"denied, accepted": {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-time.Minute), gone: []string{"a"}},
 		"both at once":     {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-4 * time.Minute), gone: []string{"a"}},
+		"joined again":     {states: states{"a": stateIssued, "b": statePending, "c": stateIssued, "d": stateApproved}, minutes: minutes{"a": 5, "b": 4, "c": 2, "d": 4}, since: noon.Add(-3 * time.Minute), gone: []string{"a"}},
+		"in its second":    {states: states{"a": stateIssued}, minutes: minutes{"a": 5}, since: noon.Add(-5 * time.Minute)},
 		"accepted, denied": {states: states{"a": stateDenied}, minutes: minutes{"a": 4}, accepted: noon.Add(-time.Hour), next: 6 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gone, next := surplus(kept(t, c.states, c.minutes), c.accepted, noon)
+			gone, next := surplus(kept(t, c.states, c.minutes), standing{c.since, c.accepted}, noon)
 			if diff := cmp.Diff(c.gone, gone); diff != "" || next != c.next {
 				t.Errorf("next %v, want %v; gone (-want +got):\n%s", next, c.next, diff)
 			}
@@ -243,7 +246,7 @@ func TestDeniedAt(t *testing.T) {
 			if c.left == 0 {
 				now = noon.Add(6 * time.Minute)
 			}
-			gone, next := surplus(requests, time.Time{}, now)
+			gone, next := surplus(requests, standing{}, now)
 			if (len(gone) == 0) != (c.left > 0) || next != c.left {
 				t.Errorf("gone %v, next %v; want it to stay for %v", gone, next, c.left)
 			}
@@ -262,7 +265,7 @@ func TestSurplusLeavesFew(t *testing.T) {
 	}
 	states["newest"] = statePending
 	requests := kept(t, states, minutes)
-	gone, _ := surplus(requests, time.Time{}, noon)
+	gone, _ := surplus(requests, standing{}, noon)
 	if left := len(requests) - len(gone); left >= 10 {
 		t.Errorf("%d requests are left", left)
 	}
@@ -283,7 +286,7 @@ func TestSurplusOfOneProcess(t *testing.T) {
 		csr.CreationTimestamp = metav1.NewTime(noon.Add(time.Duration(i) * time.Minute))
 		requests = append(requests, *csr)
 	}
-	if gone, _ := surplus(requests, time.Time{}, noon); !cmp.Equal(gone, []string{"r0"}) {
+	if gone, _ := surplus(requests, standing{}, noon); !cmp.Equal(gone, []string{"r0"}) {
 		t.Errorf("gone %v", gone)
 	}
 }

@@ -246,27 +246,49 @@ func (r roles) release(ctx context.Context, current client.Object) error {
 	return said(client.IgnoreNotFound(err), "release", current)
 }
 
+// mostNamed bounds how many works are named that hold something up.
+const mostNamed = 5
+
+// leftWorks are the ManifestWorks that a cluster still has.
+type leftWorks struct {
+	names []string // the first of them
+	more  int64
+	going bool // all that are named are being deleted
+}
+
 // releaseWork lets a cluster's work RoleBinding go once it has no ManifestWork
-// left; it tells whether that is so.
-func (r roles) releaseWork(ctx context.Context, cluster string) (bool, error) {
+// left; it tells which are.
+func (r roles) releaseWork(ctx context.Context, cluster string) (leftWorks, error) {
 	works := &metav1.PartialObjectMetadataList{}
 	works.SetGroupVersionKind(ocmworkv1.GroupVersion.WithKind("ManifestWorkList"))
-	err := r.live.List(ctx, works, client.InNamespace(cluster), client.Limit(1))
+	err := r.live.List(ctx, works, client.InNamespace(cluster), client.Limit(mostNamed))
 	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) { // a hub that has lost the kind has no works
-		return false, fmt.Errorf("look for works of cluster %s: %w", cluster, err)
+		return leftWorks{}, fmt.Errorf("look for works of cluster %s: %w", cluster, err)
 	}
 	if len(works.Items) > 0 {
-		return false, nil
+		return leftOf(works), nil
 	}
 	binding := new(rbacv1.RoleBinding)
 	err = r.live.Get(ctx, client.ObjectKey{Namespace: cluster, Name: workBindingName(cluster)}, binding)
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return leftWorks{}, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read work role binding of cluster %s: %w", cluster, err)
+		return leftWorks{}, fmt.Errorf("read work role binding of cluster %s: %w", cluster, err)
 	}
-	return true, r.release(ctx, binding)
+	return leftWorks{}, r.release(ctx, binding)
+}
+
+func leftOf(works *metav1.PartialObjectMetadataList) leftWorks {
+	left := leftWorks{going: true}
+	for i := range works.Items {
+		left.names = append(left.names, works.Items[i].Name)
+		left.going = left.going && works.Items[i].DeletionTimestamp != nil
+	}
+	if works.RemainingItemCount != nil {
+		left.more = *works.RemainingItemCount
+	}
+	return left
 }
 
 // annotationBorrowed marks a namespace that was made for the mirror of a Karmada

@@ -17,6 +17,7 @@
 // estimator stops answering and when it answers again, once each.
 //
 // The wire format is that of the field's estimators: gRPC with the messages in
-// message.go. We ask for replicas only, not for sets of components, and do not tell of
-// workloads that are under way.
+// message.go. We ask for replicas and for whole sets of components, and tell of the
+// workloads that we are told are assumed. How many replicas cannot be scheduled is
+// not asked.
 package estimator

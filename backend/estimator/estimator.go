@@ -70,20 +70,27 @@ func (c *Client) Start(ctx context.Context) error {
 	return nil
 }
 
+// Workload is what runs together in a namespace.
+type Workload struct {
+	Namespace string
+	Parts     []workv1alpha2.Component
+}
+
 // Estimate tells how many more replicas clusters can run, by name. What is not known
-// within the timeout is not in the answer.
-func (c *Client) Estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster, need *workv1alpha2.ReplicaRequirements) map[string]int32 {
+// within the timeout is not in the answer. Of assumed, by cluster and the latest last,
+// estimators are told to reckon with: it was given to them and they may not see it yet.
+func (c *Client) Estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster, need *workv1alpha2.ReplicaRequirements, assumed map[string][]Workload) map[string]int32 {
 	return c.askAll(ctx, clusters, func(cluster string) (question, error) {
-		request, err := replicasQuestion(cluster, need)
+		request, err := replicasQuestion(cluster, need, assumed[cluster])
 		return question{askReplicas, request}, err
 	})
 }
 
 // EstimateSets tells how many more whole sets of parts clusters can run, as Estimate
 // does of replicas.
-func (c *Client) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, namespace string, parts []workv1alpha2.Component) map[string]int32 {
+func (c *Client) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, set Workload, assumed map[string][]Workload) map[string]int32 {
 	return c.askAll(ctx, clusters, func(cluster string) (question, error) {
-		request, err := setsQuestion(cluster, namespace, parts)
+		request, err := setsQuestion(cluster, set, assumed[cluster])
 		return question{askSets, request}, err
 	})
 }

@@ -8,13 +8,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -63,7 +66,7 @@ func TestEstimate(t *testing.T) {
 	all := clusters("m1", "m2", "pulls")
 	all[2].Spec.SyncMode = clusterv1alpha1.Pull
 	for range 3 {
-		if diff := cmp.Diff(map[string]int32{"m1": 7, "m2": 0}, f.Estimate(t.Context(), all, nil)); diff != "" {
+		if diff := cmp.Diff(map[string]int32{"m1": 7, "m2": 0}, f.Estimate(t.Context(), all, nil, nil)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 		if name := <-asked; name != "m1" {
@@ -74,7 +77,7 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("%d and %d connections, %d questions", m1.Connections.Load(), m2.Connections.Load(), m2.Asked.Load())
 	}
 	f.Forget("m1")
-	f.Estimate(t.Context(), all[:1], nil)
+	f.Estimate(t.Context(), all[:1], nil, nil)
 	if m1.Connections.Load() != 2 {
 		t.Errorf("%d connections after the cluster was removed and came again", m1.Connections.Load())
 	}
@@ -124,7 +127,7 @@ func TestQuestion(t *testing.T) {
 		}
 		return 3, errors.Join(failures...)
 	})
-	if known := f.Estimate(t.Context(), clusters("m1"), need); known["m1"] != 3 {
+	if known := f.Estimate(t.Context(), clusters("m1"), need, nil); known["m1"] != 3 {
 		t.Fatalf("estimates %v, events %v", known, f.told())
 	}
 	if diff := cmp.Diff(need, &got); diff != "" {
@@ -148,34 +151,105 @@ func TestQuestionAboutSets(t *testing.T) {
 	var got []workv1alpha2.Component
 	s.Does(func(_ context.Context, request protoreflect.Message) (int32, error) {
 		namespace = estimatortest.Field(request, "namespace").String()
-		for list, i := estimatortest.Field(request, "components").List(), 0; i < list.Len(); i++ {
-			m := list.Get(i).Message()
-			c := workv1alpha2.Component{Name: estimatortest.Field(m, "name").String(), Replicas: int32(estimatortest.Field(m, "replicas").Int())}
-			if needs := estimatortest.Field(m, "requirements").Message(); needs.IsValid() {
-				c.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
-					PriorityClassName: estimatortest.Field(needs, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
-					NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}},
-				}
-				for requests, i := estimatortest.Field(needs, "requests").List(), 0; i < requests.Len(); i++ {
-					var quantity resource.Quantity
-					if err := quantity.Unmarshal(estimatortest.Field(requests.Get(i).Message(), "value").Bytes()); err != nil {
-						return 0, err
-					}
-					c.ReplicaRequirements.ResourceRequest[corev1.ResourceName(estimatortest.Field(requests.Get(i).Message(), "key").String())] = quantity
-				}
-				for labels, i := estimatortest.Field(estimatortest.Field(needs, "claim").Message(), "selector").List(), 0; i < labels.Len(); i++ {
-					c.ReplicaRequirements.NodeClaim.NodeSelector[estimatortest.Field(labels.Get(i).Message(), "key").String()] = estimatortest.Field(labels.Get(i).Message(), "value").String()
-				}
-			}
-			got = append(got, c)
-		}
-		return 2, nil
+		var err error
+		got, err = components(request)
+		return 2, err
 	})
-	if known := f.EstimateSets(t.Context(), clusters("m1"), "shop", parts); known["m1"] != 2 || namespace != "shop" {
+	if known := f.EstimateSets(t.Context(), clusters("m1"), estimator.Workload{Namespace: "shop", Parts: parts}, nil); known["m1"] != 2 || namespace != "shop" {
 		t.Fatalf("estimates %v in namespace %q, events %v", known, namespace, f.told())
 	}
 	if diff := cmp.Diff(parts, got); diff != "" {
 		t.Errorf("(-asked +read):\n%s", diff)
+	}
+}
+
+// components are the parts that a message tells of.
+func components(of protoreflect.Message) (parts []workv1alpha2.Component, err error) {
+	for list, i := estimatortest.Field(of, "components").List(), 0; i < list.Len(); i++ {
+		m := list.Get(i).Message()
+		c := workv1alpha2.Component{Name: estimatortest.Field(m, "name").String(), Replicas: int32(estimatortest.Field(m, "replicas").Int())}
+		if needs := estimatortest.Field(m, "requirements").Message(); needs.IsValid() {
+			c.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
+				PriorityClassName: estimatortest.Field(needs, "priorityClass").String(), ResourceRequest: corev1.ResourceList{},
+				NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}},
+			}
+			for requests, i := estimatortest.Field(needs, "requests").List(), 0; i < requests.Len(); i++ {
+				var quantity resource.Quantity
+				if err := quantity.Unmarshal(estimatortest.Field(requests.Get(i).Message(), "value").Bytes()); err != nil {
+					return nil, err
+				}
+				c.ReplicaRequirements.ResourceRequest[corev1.ResourceName(estimatortest.Field(requests.Get(i).Message(), "key").String())] = quantity
+			}
+			for labels, i := estimatortest.Field(estimatortest.Field(needs, "claim").Message(), "selector").List(), 0; i < labels.Len(); i++ {
+				c.ReplicaRequirements.NodeClaim.NodeSelector[estimatortest.Field(labels.Get(i).Message(), "key").String()] = estimatortest.Field(labels.Get(i).Message(), "value").String()
+			}
+		}
+		parts = append(parts, c)
+	}
+	return parts, nil
+}
+
+// TestAssumed reads what both questions tell of workloads that are assumed.
+func TestAssumed(t *testing.T) {
+	f := newFixture(t, nil)
+	s := estimatortest.Start(t)
+	for _, name := range []string{"m1", "m2", "m3"} {
+		f.services.lead(t, name, s.Address)
+	}
+	small := &workv1alpha2.ReplicaRequirements{
+		PriorityClassName: "high", ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"disk": "ssd"}},
+	}
+	one := []workv1alpha2.Component{{Name: "web", Replicas: 2, ReplicaRequirements: small}}
+	two := []workv1alpha2.Component{{Name: "manager", Replicas: 1}, {Name: "worker", Replicas: 3, ReplicaRequirements: small}}
+	// Some thousands of these are more than a server of the field takes in one message.
+	large := workv1alpha2.Component{Name: "large", Replicas: 1, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{
+		ResourceRequest: corev1.ResourceList{}, NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"pool": strings.Repeat("x", 1000)}},
+	}}
+	crowd := slices.Repeat([]estimator.Workload{{Namespace: "old", Parts: []workv1alpha2.Component{large}}}, 5000)
+	assumed := map[string][]estimator.Workload{
+		"m1": {{Namespace: "shop", Parts: one}, {Namespace: "jobs", Parts: two}},
+		"m3": append(crowd, estimator.Workload{Namespace: "new", Parts: one}),
+	}
+	var mu sync.Mutex
+	var got map[string][]estimator.Workload
+	size := map[string]int{}
+	s.Does(func(_ context.Context, request protoreflect.Message) (int32, error) {
+		var told []estimator.Workload
+		for list, i := estimatortest.Field(request, "assumed").List(), 0; i < list.Len(); i++ {
+			m := list.Get(i).Message()
+			parts, err := components(m)
+			if err != nil {
+				return 0, err
+			}
+			told = append(told, estimator.Workload{Namespace: estimatortest.Field(m, "namespace").String(), Parts: parts})
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		cluster := estimatortest.Field(request, "cluster").String()
+		got[cluster], size[cluster] = told, proto.Size(request.Interface())
+		return 1, nil
+	})
+	for name, ask := range map[string]func() map[string]int32{
+		"replicas": func() map[string]int32 { return f.Estimate(t.Context(), clusters("m1", "m2", "m3"), small, assumed) },
+		"sets": func() map[string]int32 {
+			return f.EstimateSets(t.Context(), clusters("m1", "m2", "m3"), estimator.Workload{Namespace: "shop", Parts: two}, assumed)
+		},
+	} {
+		got = map[string][]estimator.Workload{}
+		if known := ask(); len(known) != 3 {
+			t.Fatalf("%s: %v, events %v", name, known, f.told())
+		}
+		if diff := cmp.Diff(assumed["m1"], got["m1"]); diff != "" {
+			t.Errorf("%s (-assumed +read):\n%s", name, diff)
+		}
+		if got["m2"] != nil {
+			t.Errorf("%s: m2 is told of %v", name, got["m2"])
+		}
+		told := got["m3"]
+		if n := len(told); n < 2000 || n > 4000 || told[0].Namespace != "old" || told[n-1].Namespace != "new" || size["m3"] > 4<<20 {
+			t.Errorf("%s: m3 is told of %d workloads in %d bytes", name, n, size["m3"])
+		}
 	}
 }
 
@@ -207,7 +281,7 @@ func TestUnreachable(t *testing.T) {
 	f.services[estimator.DefaultNamespace+"/"+estimator.DefaultPrefix+"-pods"].Spec.Type = corev1.ServiceTypeClusterIP
 	all := clusters("well", "hanging", "broken", "refusing", "pods")
 	for range 3 { // the clock stands still: nobody in trouble is asked a second time
-		if diff := cmp.Diff(map[string]int32{"well": 4}, f.Estimate(t.Context(), all, nil)); diff != "" {
+		if diff := cmp.Diff(map[string]int32{"well": 4}, f.Estimate(t.Context(), all, nil, nil)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	}
@@ -223,10 +297,10 @@ func TestUnreachable(t *testing.T) {
 	f.services.lead(t, "refusing", well.Address) // it has moved
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		f.clock.SetTime(f.clock.Now().Add(2 * time.Minute))
-		return cmp.Equal(map[string]int32{"well": 4, "hanging": 5, "broken": 6, "refusing": 4}, f.Estimate(ctx, all, nil)), nil
+		return cmp.Equal(map[string]int32{"well": 4, "hanging": 5, "broken": 6, "refusing": 4}, f.Estimate(ctx, all, nil, nil)), nil
 	})
 	if err != nil {
-		t.Fatalf("last known: %v", f.Estimate(t.Context(), all, nil))
+		t.Fatalf("last known: %v", f.Estimate(t.Context(), all, nil, nil))
 	}
 	normal := "Normal EstimatorReachable"
 	if diff := cmp.Diff([]string{normal, normal, normal}, f.told()); diff != "" {
@@ -245,11 +319,11 @@ func TestCancelled(t *testing.T) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	})
-	if known := f.Estimate(ctx, clusters("m1"), nil); len(known) != 0 {
+	if known := f.Estimate(ctx, clusters("m1"), nil, nil); len(known) != 0 {
 		t.Errorf("known: %v", known)
 	}
 	s.Answers(2)
-	if known := f.Estimate(t.Context(), clusters("m1"), nil); known["m1"] != 2 || f.told() != nil {
+	if known := f.Estimate(t.Context(), clusters("m1"), nil, nil); known["m1"] != 2 || f.told() != nil {
 		t.Errorf("known afterwards: %v", known)
 	}
 }
@@ -275,7 +349,7 @@ func TestTLS(t *testing.T) {
 		}, false},
 	} {
 		f := newFixture(t, func(o *estimator.Options) { o.Address = s.Address; test.change(o) })
-		if known := f.Estimate(t.Context(), clusters("m1"), nil); (known["m1"] == 9) != test.known {
+		if known := f.Estimate(t.Context(), clusters("m1"), nil, nil); (known["m1"] == 9) != test.known {
 			t.Errorf("%s: %v, events %v", name, known, f.told())
 		}
 	}

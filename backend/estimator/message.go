@@ -23,9 +23,14 @@ const (
 const (
 	requestCluster      protowire.Number = 1
 	requestRequirements protowire.Number = 2
+	requestAssumed      protowire.Number = 3 // repeated
 
 	setsComponents protowire.Number = 2 // repeated
 	setsNamespace  protowire.Number = 3
+	setsAssumed    protowire.Number = 4 // repeated
+
+	assumedNamespace  protowire.Number = 1
+	assumedComponents protowire.Number = 2 // repeated
 
 	componentName         protowire.Number = 1
 	componentRequirements protowire.Number = 2
@@ -55,22 +60,55 @@ type question struct {
 	request []byte
 }
 
+// assumedLimit bounds what one question tells of assumed workloads, in bytes: servers
+// of the field refuse messages of more than 4 MiB.
+const assumedLimit = 3 << 20
+
 // replicasQuestion encodes the request about a cluster; need may be nil.
-func replicasQuestion(cluster string, need *workv1alpha2.ReplicaRequirements) ([]byte, error) {
+func replicasQuestion(cluster string, need *workv1alpha2.ReplicaRequirements, assumed []Workload) ([]byte, error) {
 	out := appendText(nil, requestCluster, cluster)
-	if need == nil {
-		return out, nil
+	if need != nil {
+		requirements, err := requirementsOf(need)
+		if err != nil {
+			return nil, fmt.Errorf("encode requirements: %w", err)
+		}
+		out = appendPart(out, requestRequirements, requirements)
 	}
-	requirements, err := requirementsOf(need)
-	if err != nil {
-		return nil, fmt.Errorf("encode requirements: %w", err)
-	}
-	return appendPart(out, requestRequirements, requirements), nil
+	return appendAssumed(out, requestAssumed, assumed)
 }
 
 // setsQuestion encodes the request for whole sets of parts.
-func setsQuestion(cluster, namespace string, parts []workv1alpha2.Component) ([]byte, error) {
-	out := appendText(nil, requestCluster, cluster)
+func setsQuestion(cluster string, set Workload, assumed []Workload) ([]byte, error) {
+	out, err := appendComponents(appendText(nil, requestCluster, cluster), setsComponents, set.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return appendAssumed(appendText(out, setsNamespace, set.Namespace), setsAssumed, assumed)
+}
+
+// appendAssumed tells of the latest workloads where there is no room for all: those
+// that came before are the likelier to be seen by now.
+func appendAssumed(out []byte, field protowire.Number, workloads []Workload) ([]byte, error) {
+	told := make([][]byte, len(workloads))
+	first := len(workloads)
+	for size := 0; first > 0; first-- {
+		w := &workloads[first-1]
+		encoded, err := appendComponents(appendText(nil, assumedNamespace, w.Namespace), assumedComponents, w.Parts)
+		if err != nil {
+			return nil, fmt.Errorf("encode assumed workload: %w", err)
+		}
+		if size += protowire.SizeTag(field) + protowire.SizeBytes(len(encoded)); size > assumedLimit {
+			break
+		}
+		told[first-1] = encoded
+	}
+	for _, encoded := range told[first:] {
+		out = appendPart(out, field, encoded)
+	}
+	return out, nil
+}
+
+func appendComponents(out []byte, field protowire.Number, parts []workv1alpha2.Component) ([]byte, error) {
 	for i := range parts {
 		part := appendText(nil, componentName, parts[i].Name)
 		if need := parts[i].ReplicaRequirements; need != nil {
@@ -81,9 +119,9 @@ func setsQuestion(cluster, namespace string, parts []workv1alpha2.Component) ([]
 			part = appendPart(part, componentRequirements, requirements)
 		}
 		part = protowire.AppendVarint(protowire.AppendTag(part, componentReplicas, protowire.VarintType), uint64(parts[i].Replicas))
-		out = appendPart(out, setsComponents, part)
+		out = appendPart(out, field, part)
 	}
-	return appendText(out, setsNamespace, namespace), nil
+	return out, nil
 }
 
 func componentNeeds(need *workv1alpha2.ReplicaRequirements) ([]byte, error) {

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -30,6 +31,8 @@ type oneWork struct {
 
 	mu   sync.Mutex
 	work workv1alpha1.Work
+	// cached is what the cache shows as long as it is behind; nil: the Work.
+	cached *workv1alpha1.Work
 }
 
 func (h *oneWork) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
@@ -39,7 +42,7 @@ func (h *oneWork) Get(_ context.Context, _ client.ObjectKey, object client.Objec
 	case *clusterv1alpha1.Cluster:
 		h.cluster.DeepCopyInto(o)
 	case *workv1alpha1.Work:
-		h.work.DeepCopyInto(o)
+		cmp.Or(h.cached, &h.work).DeepCopyInto(o)
 	}
 	return nil
 }
@@ -121,6 +124,29 @@ func testDrift(t *testing.T, drift func(*membertest.Server)) {
 	if got, took := color(), time.Since(before); got != "blue" || took != 0 {
 		t.Errorf("the member has %q %s after the watch's word", got, took)
 	}
+}
+
+// TestDriftIsToldWhileTheCacheIsBehind: what was told of drift stays while the hub's cache does not show it yet, and the member's watch
+// brings the Work back for the very write that set the object back.
+func TestDriftIsToldWhileTheCacheIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		member, hub := membertest.NewInBubble(t), &oneWork{}
+		startReconciler(t, hub, member)
+		synctest.Wait()
+		hub.mu.Lock()
+		hub.cached = hub.work.DeepCopy()
+		hub.mu.Unlock()
+		o := member.Get("ConfigMap", "default", "settings")
+		_ = unstructured.SetNestedField(o.Object, "pink", "data", "color")
+		member.Put(o)
+		synctest.Wait()
+		if color, _, _ := unstructured.NestedString(member.Get("ConfigMap", "default", "settings").Object, "data", "color"); color != "blue" {
+			t.Errorf("the member has %q", color)
+		}
+		if hub.drifted() == nil {
+			t.Error("the Work does not tell of the drift any more")
+		}
+	})
 }
 
 // startReconciler gives a hub one push cluster with one Work, and executes it.

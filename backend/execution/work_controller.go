@@ -164,6 +164,8 @@ func (e *execution) apply(ctx context.Context) (time.Duration, error) {
 			return retryStale(fmt.Errorf("hold work %s: %w", e.title(), err))
 		}
 	}
+	// It goes on from what was told last, drift that was set back among it: the cache may not know yet.
+	_, e.work.Status = e.written.newest(e.work) // the struct is ours
 	counted, made := withCalls(ctx)
 	began := e.lanes.clock.Now()
 	status, applyErr := e.member.Apply(counted, e.work)

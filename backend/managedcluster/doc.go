@@ -9,6 +9,8 @@
 //	                     ManagedClusterConditionAvailable when it becomes Unknown
 //	TaintReconciler      the taints unavailable and unreachable
 //	AddonReconciler      Available=Unknown of add-ons, feature labels of clusters
+//	NamespaceReconciler  which managed namespaces there are to be; their conditions
+//	                     are the agent's
 //	CleanupReconciler    the finalizer resource-cleanup, the condition Deleting
 //	FleetReconciler      the mirrors of members in the other dialect (fleet.go)
 //	Service              what users change, as those users

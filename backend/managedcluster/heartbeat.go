@@ -117,6 +117,22 @@ func lastWritten(lease *coordinationv1.Lease) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
+// heardSince is since when an agent is judged whose Lease was last written then. A
+// Lease that is older than its cluster was left by another one of the name: the
+// agent that comes now is waited for since the hub decided about its cluster.
+func heardSince(cluster *ocmv1.ManagedCluster, written, now time.Time) time.Time {
+	if created := cluster.CreationTimestamp.Time; written.Before(created) {
+		written = created
+		if decided := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted); decided != nil && decided.LastTransitionTime.After(created) {
+			written = decided.LastTransitionTime.Time
+		}
+	}
+	if written.After(now) {
+		return now
+	}
+	return written
+}
+
 // clockCondition is what to say about a cluster's clock; false leaves what is
 // said.
 func clockCondition(cluster *ocmv1.ManagedCluster, state clockState) (metav1.Condition, bool) {

@@ -88,7 +88,7 @@ func (r *HeartbeatReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	now := r.clock.Now()
 	first := now
 	if !r.heard.known(cluster) {
-		if first, err = r.firstHeard(ctx, cluster.Name, now); err != nil {
+		if first, err = r.firstHeard(ctx, cluster, now); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -117,17 +117,18 @@ func (r *HeartbeatReconciler) makeLease(ctx context.Context, cluster string) err
 	return fmt.Errorf("make lease of managed cluster %s: %w", cluster, err)
 }
 
-// firstHeard is when a Lease was written that this hub has not seen before.
-func (r *HeartbeatReconciler) firstHeard(ctx context.Context, cluster string, now time.Time) (time.Time, error) {
+// firstHeard is since when the agent of a cluster is judged that this process has
+// not seen before.
+func (r *HeartbeatReconciler) firstHeard(ctx context.Context, cluster *ocmv1.ManagedCluster, now time.Time) (time.Time, error) {
 	lease := new(coordinationv1.Lease) // the cache has no times of writing
-	if err := r.live.Get(ctx, client.ObjectKey{Namespace: cluster, Name: ocmv1.LeaseName}, lease); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: cluster.Name, Name: ocmv1.LeaseName}, lease); err != nil {
 		if apierrors.IsNotFound(err) {
 			return now, nil
 		}
-		return now, fmt.Errorf("read lease of managed cluster %s: %w", cluster, err)
+		return now, fmt.Errorf("read lease of managed cluster %s: %w", cluster.Name, err)
 	}
-	if written, ok := lastWritten(lease); ok && written.Before(now) {
-		return written, nil
+	if written, ok := lastWritten(lease); ok {
+		return heardSince(cluster, written, now), nil
 	}
 	return now, nil
 }

@@ -135,6 +135,26 @@ func TestLastWritten(t *testing.T) {
 	}
 }
 
+// TestHeardSince judges an agent by its own Lease, not by one that a cluster of the
+// name has left.
+func TestHeardSince(t *testing.T) {
+	t.Parallel()
+	at := func(minutes int) time.Time { return midday.Add(time.Duration(minutes) * time.Minute) }
+	for name, c := range map[string]struct{ created, decided, written, want int }{
+		"its own":                            {created: -60, decided: -50, written: -5, want: -5},
+		"its own, written before a decision": {created: -60, decided: -1, written: -5, want: -5},
+		"left by another one":                {created: -10, decided: -2, written: -60, want: -2},
+		"left, and accepted beforehand":      {created: -10, decided: -10, written: -60, want: -10},
+		"written by a clock that is ahead":   {created: -10, decided: -2, written: 5, want: 0},
+	} {
+		cluster := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at(c.created))}}
+		cluster.Status.Conditions = []metav1.Condition{{Type: ocmv1.ConditionHubAccepted, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(c.decided))}}
+		if got := heardSince(cluster, at(c.written), midday); !got.Equal(at(c.want)) {
+			t.Errorf("%s: heard since %v, want %v", name, got, at(c.want))
+		}
+	}
+}
+
 func TestSystemTaints(t *testing.T) {
 	t.Parallel()
 	added := metav1.NewTime(midday)

@@ -20,6 +20,7 @@ import (
 
 	ocmaddonv1alpha1 "muster.dev/muster/backend/apis/ocm/addon/v1alpha1"
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	ocmv1beta2 "muster.dev/muster/backend/apis/ocm/cluster/v1beta2"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
 	"muster.dev/muster/backend/kube"
 	"muster.dev/muster/backend/kube/kubetest"
@@ -126,6 +127,8 @@ func TestLifecycle(t *testing.T) {
 	t.Run("clock", h.testClock)
 	t.Run("add-ons", h.testAddons)
 	t.Run("deletion", h.testDeletion)
+	t.Run("namespaces", h.testNamespaces)
+	t.Run("joined again", h.testJoinedAgain)
 	h.accept(t, "restart", 60)
 	h.renew(t, "restart", time.Now())
 	h.setCondition(t, "restart", ocmv1.ConditionAvailable, metav1.ConditionTrue)
@@ -220,11 +223,36 @@ func (h hubUnderTest) testAddons(t *testing.T) {
 	label("")
 }
 
+// testJoinedAgain: what a cluster of the same name has left is no silence of the
+// agent that comes now.
+func (h hubUnderTest) testJoinedAgain(t *testing.T) {
+	ctx := t.Context()
+	h.accept(t, "again", 1)
+	h.renew(t, "again", time.Now())
+	renewed := time.Now()
+	if err := h.Client.Delete(ctx, h.cluster(ctx, "again")); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(t, "the cluster to go", func(ctx context.Context) bool { return h.cluster(ctx, "again") == nil })
+	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: "again", Name: ocmv1.LeaseName}, new(coordinationv1.Lease)); err != nil {
+		t.Fatalf("the lease that stays: %v", err)
+	}
+	h.Await(t, "the lease to be old", func(context.Context) bool { return time.Since(renewed) > 7*time.Second })
+	h.Create(t, &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "again"}, Spec: ocmv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 1}})
+	h.setCondition(t, "again", ocmv1.ConditionHubAccepted, metav1.ConditionTrue)
+	h.awaitCondition(t, "again", ocmv1.ConditionAvailable, ocmv1.ReasonLeaseUpdateStopped) // nobody came
+	waited := h.condition(ctx, "again", ocmv1.ConditionAvailable).LastTransitionTime.Sub(h.condition(ctx, "again", ocmv1.ConditionHubAccepted).LastTransitionTime.Time)
+	if waited < 4*time.Second { // both times are cut to seconds
+		t.Errorf("the new agent was called silent after %v, want the 5 s of its lease", waited)
+	}
+}
+
 // testDeletion takes add-ons first, then works by their priority, and says what
 // holds the cluster up.
 func (h hubUnderTest) testDeletion(t *testing.T) {
 	ctx := t.Context()
 	h.accept(t, "leaving", 60)
+	h.renew(t, "leaving", time.Now())
 	held := func(name, priority string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "leaving", Name: name, Finalizers: []string{"example.com/agent"}, Annotations: map[string]string{ocmv1.CleanupPriorityAnnotation: priority}}
 	}
@@ -262,6 +290,11 @@ func (h hubUnderTest) testDeletion(t *testing.T) {
 		})
 	}
 	awaitBlocked("addon")
+	h.setCondition(t, "leaving", ocmv1.ConditionAvailable, metav1.ConditionTrue)
+	if err := h.Client.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: ocmv1.LeaseName}}); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitCondition(t, "leaving", ocmv1.ConditionAvailable, ocmv1.ReasonLeaseUpdateStopped) // at once: none is made any more
 	if going("first") || going("last") {
 		t.Error("a work was deleted before the add-ons were gone")
 	}
@@ -279,5 +312,66 @@ func (h hubUnderTest) testDeletion(t *testing.T) {
 	h.Await(t, "the cluster to go", func(ctx context.Context) bool { return h.cluster(ctx, "leaving") == nil })
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: "leaving"}, new(corev1.Namespace)); err != nil {
 		t.Errorf("the namespace went: %v", err)
+	}
+}
+
+// testNamespaces asks in a cluster for what its sets ask for, and leaves alone what
+// the agent says of it.
+func (h hubUnderTest) testNamespaces(t *testing.T) {
+	ctx := t.Context()
+	set := func(name string, selector ocmv1beta2.ManagedClusterSelector, namespaces ...string) *ocmv1beta2.ManagedClusterSet {
+		made := &ocmv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: ocmv1beta2.ManagedClusterSetSpec{ClusterSelector: selector}}
+		for _, namespace := range namespaces {
+			made.Spec.ManagedNamespaces = append(made.Spec.ManagedNamespaces, ocmv1beta2.ManagedNamespace{Name: namespace})
+		}
+		h.Create(t, made)
+		return made
+	}
+	labelled := ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	exclusive := ocmv1beta2.ManagedClusterSelector{SelectorType: ocmv1beta2.ExclusiveClusterSetLabel}
+	set("blue", exclusive, "team-b", "team-a")
+	gold := set("gold", labelled, "team-a")
+	h.Create(t, &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "spaces", Labels: map[string]string{ocmv1.ClusterSetLabel: "blue"}}})
+	mirror := &ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "spaces-mirror", Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"muster.dev/origin": "Cluster"}}}
+	h.Create(t, mirror)
+	asked := func(want ...string) {
+		t.Helper()
+		h.Await(t, "the cluster to be asked for "+strings.Join(want, " "), func(ctx context.Context) bool {
+			var got []string
+			for _, entry := range h.cluster(ctx, "spaces").Status.ManagedNamespaces {
+				got = append(got, entry.ClusterSet+"/"+entry.Name)
+			}
+			return slices.Equal(got, want)
+		})
+	}
+	asked("blue/team-a", "blue/team-b")
+	h.Await(t, "the agent's word", func(ctx context.Context) bool {
+		cluster := h.cluster(ctx, "spaces")
+		meta.SetStatusCondition(&cluster.Status.ManagedNamespaces[0].Conditions, metav1.Condition{Type: ocmv1.ConditionNamespaceAvailable, Status: metav1.ConditionTrue, Reason: ocmv1.ReasonNamespaceApplied})
+		return h.Client.Status().Update(ctx, cluster) == nil
+	})
+	label := func(patch string) {
+		t.Helper()
+		if err := h.Client.Patch(ctx, h.cluster(ctx, "spaces"), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":`+patch+`}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label(`{"tier": "gold"}`)
+	asked("blue/team-a", "blue/team-b", "gold/team-a")
+	if entries := h.cluster(ctx, "spaces").Status.ManagedNamespaces; !meta.IsStatusConditionTrue(entries[0].Conditions, ocmv1.ConditionNamespaceAvailable) || len(entries[2].Conditions) > 0 {
+		t.Errorf("entries %+v: one is the agent's word, and none of another set", entries)
+	}
+	label(`{"` + ocmv1.ClusterSetLabel + `": "other"}`)
+	asked("gold/team-a")
+	if err := h.Client.Patch(ctx, gold, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"managedNamespaces":[{"name":"team-c"}]}}`))); err != nil {
+		t.Fatal(err)
+	}
+	asked("gold/team-c")
+	if err := h.Client.Delete(ctx, gold); err != nil {
+		t.Fatal(err)
+	}
+	asked()
+	if got := h.cluster(ctx, mirror.Name).Status.ManagedNamespaces; len(got) > 0 {
+		t.Errorf("a mirror, in which nobody makes any, is asked for %+v", got)
 	}
 }

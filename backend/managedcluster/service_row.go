@@ -217,7 +217,8 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 	case !r.Accepted && accepted != nil:
 		by(StateDenied, ocmv1.ConditionHubAccepted, "", "")
 		if accepted.Status == metav1.ConditionTrue { // withdrawn a moment ago
-			r.Reason, r.Message, r.Since = ocmv1.ReasonDenied, "The hub withdraws its acceptance.", nil
+			r.Since = nil
+			by(StateDenied, ocmv1.ConditionHubDenied, ocmv1.ReasonDenied, "The hub withdraws its acceptance.")
 		}
 	case !r.Accepted && object.Annotations[consent.AnnotationDeniedAt] != "":
 		r.State, r.Reason, r.Message = StateDenied, ocmv1.ReasonDenied, "The cluster was denied in the waiting room."

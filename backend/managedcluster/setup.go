@@ -21,10 +21,11 @@ func SetupWithManager(m ctrl.Manager, d Deps) error {
 	}
 	hub, live := m.GetClient(), m.GetAPIReader()
 	for name, setUp := range map[string]func(ctrl.Manager) error{
-		"heartbeat":       NewHeartbeatReconciler(hub, live, m.GetEventRecorder("registration-controller"), d.Clock).SetupWithManager,
-		"managed-taints":  NewTaintReconciler(hub).SetupWithManager,
-		"managed-addons":  NewAddonReconciler(hub).SetupWithManager,
-		"managed-cleanup": NewCleanupReconciler(hub, live).SetupWithManager,
+		"heartbeat":          NewHeartbeatReconciler(hub, live, m.GetEventRecorder("registration-controller"), d.Clock).SetupWithManager,
+		"managed-taints":     NewTaintReconciler(hub).SetupWithManager,
+		"managed-addons":     NewAddonReconciler(hub).SetupWithManager,
+		"managed-cleanup":    NewCleanupReconciler(hub, live).SetupWithManager,
+		"managed-namespaces": NewNamespaceReconciler(hub).SetupWithManager,
 	} {
 		if err := setUp(m); err != nil {
 			return fmt.Errorf("set up controller %s: %w", name, err)

@@ -150,7 +150,7 @@ func setRowOf(set *ocmv1beta2.ManagedClusterSet, clusters []ocmv1.ManagedCluster
 // membersOf counts the clusters of a set and names the first.
 func membersOf(set *ocmv1beta2.ManagedClusterSet, clusters []ocmv1.ManagedCluster) (int, []string) {
 	names := []string{}
-	selector, err := Members(set)
+	selector, err := set.Members()
 	if err != nil {
 		return 0, names
 	}

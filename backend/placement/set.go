@@ -4,28 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	ocmv1beta2 "muster.dev/muster/backend/apis/ocm/cluster/v1beta2"
 )
-
-// Members returns what tells the clusters of a set by their labels.
-func Members(set *ocmv1beta2.ManagedClusterSet) (labels.Selector, error) {
-	chooser := set.Spec.ClusterSelector
-	switch chooser.SelectorType {
-	case "", ocmv1beta2.ExclusiveClusterSetLabel:
-		return labels.SelectorFromSet(labels.Set{ocmv1.ClusterSetLabel: set.Name}), nil
-	case ocmv1beta2.LabelSelector:
-		selector, err := metav1.LabelSelectorAsSelector(chooser.LabelSelector)
-		if err != nil {
-			return nil, fmt.Errorf("read selector of set %s: %w", set.Name, err)
-		}
-		return selector, nil
-	}
-	return nil, fmt.Errorf("read selector of set %s: %q is no type of selectors", set.Name, chooser.SelectorType)
-}
 
 // BoundSets returns those of the sets that bindings of one namespace bind.
 func BoundSets(bindings []ocmv1beta2.ManagedClusterSetBinding, sets []ocmv1beta2.ManagedClusterSet) []*ocmv1beta2.ManagedClusterSet {
@@ -49,7 +32,7 @@ func (d *decision) countSets() int {
 		if len(wanted) > 0 && !slices.Contains(wanted, set.Name) {
 			continue
 		}
-		members, err := Members(set)
+		members, err := set.Members()
 		if err != nil {
 			continue // a set that nobody understands has no members
 		}

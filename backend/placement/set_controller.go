@@ -118,7 +118,7 @@ func (r *SetReconciler) create(ctx context.Context, name string) error {
 // count is how many clusters a set has. One whose selector cannot be understood
 // has none.
 func (r *SetReconciler) count(ctx context.Context, set *ocmv1beta2.ManagedClusterSet) (int, error) {
-	members, err := Members(set)
+	members, err := set.Members()
 	if err != nil {
 		return 0, nil
 	}

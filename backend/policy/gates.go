@@ -30,6 +30,9 @@ type Gates struct {
 	MultiplePodTemplatesScheduling bool
 	// WorkloadAffinity keeps groups of workloads together or apart.
 	WorkloadAffinity bool
+	// SchedulingOvercommitProtection reckons with what was given to clusters and is not
+	// known to run there yet.
+	SchedulingOvercommitProtection bool
 }
 
 // DefaultGates are the gates as Karmada ships them.
@@ -107,6 +110,7 @@ func (g *Gates) byName() map[string]*bool {
 		"StatefulFailoverInjection":      &g.StatefulFailoverInjection,
 		"MultiplePodTemplatesScheduling": &g.MultiplePodTemplatesScheduling,
 		"WorkloadAffinity":               &g.WorkloadAffinity,
+		"SchedulingOvercommitProtection": &g.SchedulingOvercommitProtection,
 	}
 }
 

@@ -16,8 +16,9 @@ func TestParseGates(t *testing.T) {
 		return gates
 	}
 	for text, want := range map[string]policy.Gates{
-		"":              policy.DefaultGates(),
-		"Failover=true": with(func(g *policy.Gates) { g.Failover = true }),
+		"":                                    policy.DefaultGates(),
+		"Failover=true":                       with(func(g *policy.Gates) { g.Failover = true }),
+		"SchedulingOvercommitProtection=true": with(func(g *policy.Gates) { g.SchedulingOvercommitProtection = true }),
 		" Failover = true, WorkloadAffinity=1,GracefulEviction=false,": with(func(g *policy.Gates) {
 			g.Failover, g.WorkloadAffinity, g.GracefulEviction = true, true, false
 		}),

@@ -286,26 +286,40 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 	renderer := NewRenderer(Source{Template: b.template, Binding: b.binding, Overrides: overrides}, b.interpreter)
 	var mu sync.Mutex
 	failed, stuck, news := failures{}, false, sent{}
+	standing := map[string]string{} // the names of Works by their namespace
 	var group errgroup.Group
 	group.SetLimit(sendLimit)
 	for _, target := range Targets(b.binding.BindingSpec()) {
 		group.Go(func() error {
-			done, overridden, err := b.serve(ctx, renderer, target)
+			s, err := b.serve(ctx, renderer, target)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				failed[target.Cluster] = err
+				return nil
 			}
-			stuck = stuck || done == work.Blocked
-			if done == work.Written && err == nil {
+			stuck = stuck || s.done == work.Blocked
+			if s.done == work.Written || s.done == work.Same {
+				standing[s.work.Namespace] = s.work.Name
+			}
+			if s.done == work.Written {
 				news.clusters = append(news.clusters, target.Cluster)
-				news.overridden = news.overridden || overridden
+				news.overridden = news.overridden || s.overridden
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // never fails: what failed is noted
 	b.report(failed, news)
+	// A Work is called after its object. Where overrides give that another name, the
+	// one by the old name is nobody's any more.
+	err = b.delete(ctx, func(work types.NamespacedName) bool {
+		name, stands := standing[work.Namespace]
+		return stands && name != work.Name
+	})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	if stuck {
 		b.await(b.name, true)
 	}
@@ -320,31 +334,38 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 
 // serve writes the Work of one target. A cluster that is not there, or going,
 // gets none: its coming makes an event.
-func (b *round) serve(ctx context.Context, renderer *Renderer, target Target) (done work.Outcome, overridden bool, err error) {
+func (b *round) serve(ctx context.Context, renderer *Renderer, target Target) (served, error) {
 	var cluster clusterv1alpha1.Cluster
-	err = b.hub.Get(ctx, types.NamespacedName{Name: target.Cluster}, &cluster, client.UnsafeDisableDeepCopy)
+	err := b.hub.Get(ctx, types.NamespacedName{Name: target.Cluster}, &cluster, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && cluster.DeletionTimestamp != nil {
-		return work.Waiting, false, nil
+		return served{done: work.Waiting}, nil
 	}
 	if err != nil {
-		return work.Same, false, fmt.Errorf("read cluster %s: %w", target.Cluster, err)
+		return served{}, fmt.Errorf("read cluster %s: %w", target.Cluster, err)
 	}
 	rendered, err := renderer.Render(ctx, target, &cluster)
 	if err != nil {
-		return work.Same, false, err
+		return served{}, err
 	}
 	wanted, err := renderer.task(target, rendered)
 	if err != nil {
-		return work.Same, false, err
+		return served{}, err
 	}
 	wanted.Known = b.unseen.get(b.name, wanted.Key())
-	done, err = b.writer.Send(ctx, wanted)
+	done, err := b.writer.Send(ctx, wanted)
 	if done == work.Written && err == nil {
 		if _, known := b.works[wanted.Key()]; !known {
 			b.unseen.add(b.name, wanted.Known)
 		}
 	}
-	return done, len(rendered.Cluster)+len(rendered.Namespaced) > 0, err
+	return served{work: wanted.Key(), done: done, overridden: len(rendered.Cluster)+len(rendered.Namespaced) > 0}, err
+}
+
+// served is what became of one target.
+type served struct {
+	work       types.NamespacedName
+	done       work.Outcome
+	overridden bool
 }
 
 // sent are the clusters that were sent something new.

@@ -270,6 +270,22 @@ func testOverrides(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	f.Await(t, "the end of the policy", func(ctx context.Context) bool { return value(ctx, "m2") == "one" && value(ctx, "m3") == "one" })
+
+	// An object that has another name in a cluster has another Work there, and not two.
+	rename := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rename"}}
+	if err := unmarshal(`{resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: overridden}], overrideRules: [{targetCluster: {clusterNames: [m3]},
+		overriders: {plaintext: [{path: /metadata/name, operator: replace, value: renamed}]}}]}`, &rename.Spec); err != nil {
+		t.Fatal(err)
+	}
+	f.Create(t, rename)
+	f.awaitWork(t, "m3", configWork("renamed"))
+	f.Await(t, "the end of the work by the old name", func(ctx context.Context) bool {
+		old := f.work(ctx, "m3", name)
+		return old == nil || old.DeletionTimestamp != nil
+	})
+	if old := f.work(t.Context(), "m2", name); old == nil || old.DeletionTimestamp != nil {
+		t.Error("the other cluster lost its work")
+	}
 }
 
 func testClusters(t *testing.T, f *fixture) {

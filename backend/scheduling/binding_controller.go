@@ -66,8 +66,7 @@ func (r *BindingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	result := outcome{affinity: b.BindingStatus().SchedulerObservedAffinityName}
 	if needed {
 		in := Input{Spec: b.BindingSpec(), Status: b.BindingStatus(), Fresh: fresh, KeepEmpty: r.scheduler.keepEmpty}
-		in.Estimates = r.scheduler.Estimates(ctx, in)
-		decision, undo := r.scheduler.settle(b, in)
+		decision, undo := r.scheduler.resolve(ctx, b, in)
 		placed, moved, err := r.place(ctx, b, &decision)
 		if placed == b || err != nil { // the decision was not written
 			undo()
@@ -125,23 +124,26 @@ func (r *BindingReconciler) place(ctx context.Context, b workv1alpha2.Binding, d
 		return wanted, moved, nil
 	}
 	r.written.drop(b.GetUID())
-	if reason := refusal(err); reason != "" {
-		decision.Failure = &Failure{Reason: reason, Message: "the placement was refused: " + err.Error(), Retry: true}
+	if refused := Refused(err); refused != nil {
+		decision.Failure = refused
 		return b, false, nil
 	}
 	return nil, false, fmt.Errorf("place binding %s/%s: %w", b.GetNamespace(), b.GetName(), err)
 }
 
-// refusal is the reason of the condition where the API refused a placement for
-// what it says; empty for other errors.
-func refusal(err error) string {
+// Refused is the failure where the API refused a placement for what it says; nil for
+// other errors.
+func Refused(err error) *Failure {
+	reason := ""
 	switch {
 	case apierrors.ReasonForError(err) == workv1alpha2.ReasonQuotaExceeded:
-		return workv1alpha2.ReasonQuotaExceeded
+		reason = workv1alpha2.ReasonQuotaExceeded
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return workv1alpha2.ReasonSchedulerError
+		reason = workv1alpha2.ReasonSchedulerError
+	default:
+		return nil
 	}
-	return ""
+	return &Failure{Reason: reason, Message: "the placement was refused: " + err.Error(), Retry: true}
 }
 
 // report writes the outcome into the status, where it differs. Others write the

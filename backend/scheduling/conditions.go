@@ -74,18 +74,23 @@ func (o *outcome) scheduledAt(b workv1alpha2.Binding, now time.Time) *metav1.Tim
 // announcer tells people, on the binding and on its template, what changed.
 type announcer struct {
 	recorder events.EventRecorder
-	limit    *rate.Limiter
+	// limit is for what went well, troubles for what did not, and its end.
+	limit, troubles *rate.Limiter
 }
 
 // announce compares the condition before with that of the binding now.
 func (a *announcer) announce(b workv1alpha2.Binding, before *metav1.Condition, moved bool) {
 	now := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	same := before != nil && before.Status == now.Status && before.Reason == now.Reason
-	if same && !moved || !a.limit.AllowN(time.Now(), 1) {
+	if same && !moved {
 		return
 	}
-	if well := now.Status == metav1.ConditionTrue && (before == nil || same); well && !kube.MayTell(b) {
-		return // trouble, and its end, is always told
+	if well := now.Status == metav1.ConditionTrue && (before == nil || same); well {
+		if !a.limit.AllowN(time.Now(), 1) || !kube.MayTell(b) {
+			return
+		}
+	} else if !a.troubles.AllowN(time.Now(), 1) {
+		return
 	}
 	spec := b.BindingSpec()
 	kind, reason, note := corev1.EventTypeNormal, eventScheduleSucceed, "scheduled to "+resultList(spec)

@@ -241,7 +241,7 @@ func TestSpread(t *testing.T) {
 		{name: "maxGroups unset selects nothing", clusters: four, spec: configMap(with(nil, spreadBy(byCluster, 1, 0))), want: none},
 		{name: "static weights disregard spreading", clusters: four, spec: deployment(4, with(static(), spreadBy(byCluster, 1, 1))), want: "d:1 c:1 b:1 a:1"},
 		{name: "Divided: richer ones step in", clusters: four, spec: deployment(7, with(aggregated(), spreadBy(byCluster, 2, 2)), target("a", 1), target("b", 1)), want: "b:3 d:4"},
-		{name: "Divided: not enough", clusters: four, spec: deployment(8, with(aggregated(), spreadBy(byCluster, 2, 2))), want: "Unschedulable: 8 replicas are wanted, but the clusters that can be used have room for 7"},
+		{name: "Divided: not enough", clusters: four, spec: deployment(8, with(aggregated(), spreadBy(byCluster, 2, 2))), want: "SchedulerError: no enough resource: 8 replicas are wanted, but the clusters that can be used have room for 7"},
 		{name: "zone alone", clusters: []*clusterv1alpha1.Cluster{cluster("a", inZone("z"))}, spec: configMap(with(nil, spreadBy(byZone, 1, 1))), want: "SchedulerError: the spread constraints name neither cluster nor region: spreading by zone, provider or label alone is not supported, add a constraint for cluster"},
 		{name: "provider with cluster is a filter", clusters: four[:1], spec: configMap(with(nil, spreadBy(byProvider, 1, 1), spreadBy(byCluster, 1, 1))), want: "NoClusterFit: 0/1 clusters are available: 1 no provider is set to spread by."},
 

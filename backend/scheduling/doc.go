@@ -33,4 +33,7 @@
 // clusters have room for a number of wholes, and the result tells the replicas of each.
 // How much room a cluster has is what its status says, or what its own estimator says
 // where that is less and estimators are asked (Deps.Estimator), before a decision.
+// With the gate SchedulingOvercommitProtection both are told of what was given to the
+// cluster and is not known to run there yet (assumptions), and bindings for which room
+// counts are decided one after the other.
 package scheduling

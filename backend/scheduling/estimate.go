@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"maps"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/estimator"
 )
 
 // amount is a quantity in the unit that resources are compared in: thousandths
@@ -106,6 +108,70 @@ func (r *room) replicas(needs []need) int32 {
 	return int32(min(most, math.MaxInt32))
 }
 
+// without is the room that is left beside workloads.
+func (r *room) without(workloads []estimator.Workload) room {
+	left := room{pods: r.pods, free: maps.Clone(r.free), grades: r.grades}
+	for i := range workloads {
+		for _, p := range setOf(workloads[i].Parts).parts {
+			left.pods = max(left.pods-p.replicas, 0)
+			for _, n := range p.needs {
+				if free, known := left.free[n.name]; known {
+					left.free[n.name] = max(free-n.amount*p.replicas, 0)
+				}
+			}
+			if left.anyGraded(p.needs) {
+				left.grades = occupy(left.grades, p)
+			}
+		}
+	}
+	return left
+}
+
+// occupy puts the replicas of a part on the first nodes that have room for them.
+func occupy(grades []grade, p part) []grade {
+	left := make([]grade, 0, len(grades)+2)
+	for _, g := range grades {
+		each := min(g.fits(p.needs), p.replicas)
+		if each <= 0 {
+			left = append(left, g)
+			continue
+		}
+		full := min(p.replicas/each, g.nodes)
+		p.replicas -= full * each
+		left = append(left, g.with(p.needs, each, full))
+		if g.nodes -= full; g.nodes > 0 && p.replicas > 0 {
+			left = append(left, g.with(p.needs, p.replicas, 1))
+			g.nodes, p.replicas = g.nodes-1, 0
+		}
+		if g.nodes > 0 {
+			left = append(left, g)
+		}
+	}
+	return left
+}
+
+// with is a number of the nodes once each of them runs replicas.
+func (g *grade) with(needs []need, replicas, nodes int64) grade {
+	next := grade{nodes: nodes, floor: maps.Clone(g.floor)}
+	for _, n := range needs {
+		if floor, known := next.floor[n.name]; known {
+			next.floor[n.name] = floor - n.amount*replicas
+		}
+	}
+	return next
+}
+
+// fits is how many replicas one of the nodes has room for.
+func (g *grade) fits(needs []need) int64 {
+	each := int64(math.MaxInt32)
+	for _, n := range needs {
+		if floor, known := g.floor[n.name]; known {
+			each = min(each, floor/n.amount)
+		}
+	}
+	return each
+}
+
 func (r *room) isGraded(name corev1.ResourceName) bool {
 	if len(r.grades) == 0 {
 		return false
@@ -117,13 +183,7 @@ func (r *room) isGraded(name corev1.ResourceName) bool {
 func (r *room) onGrades(needs []need) int64 {
 	total := int64(0)
 	for i := range r.grades {
-		each := int64(math.MaxInt32)
-		for _, n := range needs {
-			if floor, known := r.grades[i].floor[n.name]; known {
-				each = min(each, floor/n.amount)
-			}
-		}
-		total += min(each*r.grades[i].nodes, math.MaxInt32)
+		total += min(r.grades[i].fits(needs)*r.grades[i].nodes, math.MaxInt32)
 	}
 	return total
 }

@@ -69,11 +69,12 @@ type estimators struct {
 	mu        sync.Mutex
 	free      map[string]int32
 	asked     [][]string
+	assumed   []map[string][]estimator.Workload
 	sets      []string
 	forgotten []string
 }
 
-func (e *estimators) Estimate(_ context.Context, clusters []*clusterv1alpha1.Cluster, _ *workv1alpha2.ReplicaRequirements) map[string]int32 {
+func (e *estimators) Estimate(_ context.Context, clusters []*clusterv1alpha1.Cluster, _ *workv1alpha2.ReplicaRequirements, assumed map[string][]estimator.Workload) map[string]int32 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var list []string
@@ -84,17 +85,17 @@ func (e *estimators) Estimate(_ context.Context, clusters []*clusterv1alpha1.Clu
 			known[c.Name] = free
 		}
 	}
-	e.asked = append(e.asked, list)
+	e.asked, e.assumed = append(e.asked, list), append(e.assumed, assumed)
 	return known
 }
 
-func (e *estimators) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, namespace string, parts []workv1alpha2.Component) map[string]int32 {
+func (e *estimators) EstimateSets(ctx context.Context, clusters []*clusterv1alpha1.Cluster, set estimator.Workload, assumed map[string][]estimator.Workload) map[string]int32 {
 	e.mu.Lock()
-	for i := range parts {
-		e.sets = append(e.sets, namespace+"/"+parts[i].Name)
+	for i := range set.Parts {
+		e.sets = append(e.sets, set.Namespace+"/"+set.Parts[i].Name)
 	}
 	e.mu.Unlock()
-	return e.Estimate(ctx, clusters, nil)
+	return e.Estimate(ctx, clusters, nil, assumed)
 }
 
 func (e *estimators) Forget(cluster string) {
@@ -140,6 +141,9 @@ func TestOverflowByEstimators(t *testing.T) {
 		h.settled(t, b, step.reason, step.clusters)
 	}
 	e.mu.Lock()
+	if slices.ContainsFunc(e.assumed, func(told map[string][]estimator.Workload) bool { return told != nil }) {
+		t.Errorf("with the gate off estimators are told of %v", e.assumed)
+	}
 	for _, list := range e.asked {
 		if diff := cmp.Diff([]string{"member1", "member2"}, list); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)

@@ -197,7 +197,12 @@ func (a *attempt) estimate() {
 		return
 	}
 	for _, r := range a.fit {
-		r.free = free(&r.room)
+		left := &r.room
+		if assumed := a.Assumed[r.cluster.Name]; len(assumed) > 0 {
+			rest := left.without(assumed)
+			left = &rest
+		}
+		r.free = free(left)
 		if told, known := a.Estimates[r.cluster.Name]; known {
 			r.free = min(r.free, told)
 		}

@@ -52,6 +52,7 @@ func (h bindingHandler) Create(_ context.Context, e event.CreateEvent, q queue) 
 	}
 	priority := h.scheduler.priority(b)
 	if e.IsInInitialList {
+		h.scheduler.assumed.recall(b)
 		priority += handler.LowPriority
 	}
 	enqueue(q, keyOf(b), priority, eventBindingAdd)
@@ -60,6 +61,9 @@ func (h bindingHandler) Create(_ context.Context, e event.CreateEvent, q queue) 
 // Update implements handler.EventHandler.
 func (h bindingHandler) Update(_ context.Context, e event.UpdateEvent, q queue) {
 	b, ok := e.ObjectNew.(workv1alpha2.Binding)
+	if ok {
+		h.scheduler.assumed.observe(b)
+	}
 	if !ok || b.GetGeneration() == e.ObjectOld.GetGeneration() && b.GetUID() == e.ObjectOld.GetUID() {
 		return
 	}
@@ -82,6 +86,7 @@ func (h bindingHandler) Delete(_ context.Context, e event.DeleteEvent, q queue) 
 	h.written.drop(e.Object.GetUID())
 	h.scheduler.revisits.Delete(e.Object.GetUID())
 	if b, ok := e.Object.(workv1alpha2.Binding); ok {
+		h.scheduler.assumed.forget(b)
 		h.scheduler.strike(b)
 		h.wake(q, b)
 	}

@@ -175,7 +175,7 @@ func TestResultList(t *testing.T) {
 // TestAnnounce checks that Events tell transitions, and not too many.
 func TestAnnounce(t *testing.T) {
 	recorder := events.NewFakeRecorder(100)
-	a := announcer{recorder: recorder, limit: rate.NewLimiter(0, 3)}
+	a := announcer{recorder: recorder, limit: rate.NewLimiter(0, 2), troubles: rate.NewLimiter(0, 2)}
 	condition := func(status metav1.ConditionStatus, reason string) *metav1.Condition {
 		return &metav1.Condition{Type: workv1alpha2.Scheduled, Status: status, Reason: reason, Message: "why"}
 	}
@@ -190,7 +190,9 @@ func TestAnnounce(t *testing.T) {
 		{before: placed, now: nowhere, want: "Warning ScheduleBindingFailed why"},
 		{before: nowhere, now: nowhere},
 		{before: placed, now: placed, moved: true, want: "Normal ScheduleBindingSucceed scheduled to no cluster"},
-		{before: placed, now: nowhere}, // one too many
+		{before: placed, now: placed, moved: true},                                // one too many
+		{before: placed, now: nowhere, want: "Warning ScheduleBindingFailed why"}, // which silences no trouble
+		{before: placed, now: nowhere},                                            // but that is one too many, too
 	} {
 		b := &workv1alpha2.ResourceBinding{Status: workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{*row.now}}}
 		a.announce(b, row.before, row.moved)

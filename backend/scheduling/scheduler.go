@@ -19,8 +19,9 @@ type Scheduler struct {
 	name      string
 	gates     policy.Gates
 	keepEmpty bool
-	estimator Estimator  // may be nil
-	mu        sync.Mutex // for who replaces the snapshot, and for the roster
+	estimator Estimator    // may be nil
+	assumed   *assumptions // nil with the gate off
+	mu        sync.Mutex   // for who replaces the snapshot, and for the roster
 	snapshot  atomic.Pointer[Snapshot]
 	roster    roster
 	filled    atomic.Bool // the snapshot holds all clusters
@@ -34,6 +35,9 @@ func newScheduler(d Deps) *Scheduler {
 	if s.name == "" {
 		s.name = policyv1alpha1.DefaultSchedulerName
 	}
+	if d.Gates.SchedulingOvercommitProtection {
+		s.assumed = newAssumptions(d.Clock)
+	}
 	s.snapshot.Store(NewSnapshot(nil))
 	return s
 }
@@ -46,13 +50,13 @@ func (s *Scheduler) Snapshot() *Snapshot { return s.snapshot.Load() }
 // that wipes the status costs a second. It does nothing where the binding is not
 // ours, is suspended or cannot be placed: the reconciler sees to that.
 func (s *Scheduler) Place(b workv1alpha2.Binding) {
-	// A quota refuses the placement, not the binding. What is decided about a group
-	// must not be forgotten where the binding is not created in the end. Estimators
-	// take their time, which is not that of who creates bindings.
-	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement || s.grouped(b) || s.estimates(b.BindingSpec()) {
+	// A quota refuses the placement, not the binding. What is decided about a group,
+	// or assumed, must not be forgotten where the binding is not created in the end.
+	// Estimators take their time, which is not that of who creates bindings.
+	spec := b.BindingSpec()
+	if !s.filled.Load() || !s.owns(b) || s.gates.FederatedQuotaEnforcement || s.grouped(b) || s.assumed != nil && consumes(spec) || s.estimator != nil && reckons(spec) {
 		return
 	}
-	spec := b.BindingSpec()
 	decision := decide(Input{Spec: spec, Status: b.BindingStatus(), KeepEmpty: s.keepEmpty}, s.Snapshot(), false, nil)
 	if decision.Failure != nil {
 		return

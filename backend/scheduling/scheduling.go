@@ -7,6 +7,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/estimator"
 )
 
 // Filters that leave a cluster out, as an Exclusion names them.
@@ -44,6 +45,9 @@ type Input struct {
 	// Estimates are how many more replicas clusters can run, as their own estimators
 	// say. Of clusters that are not in it the Cluster alone tells.
 	Estimates map[string]int32
+	// Assumed are the workloads that clusters were given and that neither they nor
+	// their estimators know of yet.
+	Assumed map[string][]estimator.Workload
 }
 
 // Exclusion says why a cluster was not chosen.
@@ -62,6 +66,8 @@ type Failure struct {
 	Message string
 	// Retry is set where time may cure it without an event.
 	Retry bool
+	// Short is set where the clusters that fit have too little room.
+	Short bool
 }
 
 // Decision is what Decide says. Every cluster of the snapshot is either in

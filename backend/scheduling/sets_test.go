@@ -46,7 +46,7 @@ func TestSets(t *testing.T) {
 	}
 	parts := []workv1alpha2.Component{part("manager", 1, 1000), part("worker", 2, 1500)} // 4 cores, 3 pods
 	small, large, few := cluster("a-small", cores(3, 100)), cluster("b-large", cores(9, 100)), cluster("c-few-pods", cores(9, 2))
-	full := "Unschedulable: 2 parts have to run in one cluster, but none of those that can be used has room for all"
+	full := "SchedulerError: no enough resource: 2 parts have to run in one cluster, but none of those that can be used has room for all"
 	for _, test := range []struct {
 		name     string
 		clusters []*clusterv1alpha1.Cluster

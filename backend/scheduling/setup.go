@@ -25,13 +25,17 @@ const (
 	// eventsPerSecond and eventBurst bound the Events: a storm leaves some out, conditions tell all.
 	eventsPerSecond = 2
 	eventBurst      = 40
+	// troublesPerSecond and troubleBurst are those of trouble, which many successes must not silence.
+	troublesPerSecond = 20
+	troubleBurst      = 400
 )
 
 // Deps are what the scheduler works with.
 type Deps struct {
 	// SchedulerName is the scheduler name of the bindings that are ours; default-scheduler if empty.
 	SchedulerName string
-	// Gates switch features. PriorityBasedScheduling and FederatedQuotaEnforcement matter here.
+	// Gates switch features. PriorityBasedScheduling, FederatedQuotaEnforcement,
+	// WorkloadAffinity and SchedulingOvercommitProtection matter here.
 	Gates policy.Gates
 	// KeepEmpty keeps clusters to which no replica falls (--enable-empty-workload-propagation).
 	KeepEmpty bool
@@ -49,7 +53,7 @@ func SetupWithManager(m ctrl.Manager, d Deps) (*Scheduler, error) {
 	s := newScheduler(d)
 	r := &BindingReconciler{
 		scheduler: s, hub: m.GetClient(), live: m.GetAPIReader(), clock: d.Clock,
-		events:  announcer{recorder: m.GetEventRecorder(s.name), limit: rate.NewLimiter(eventsPerSecond, eventBurst)},
+		events:  announcer{recorder: m.GetEventRecorder(s.name), limit: rate.NewLimiter(eventsPerSecond, eventBurst), troubles: rate.NewLimiter(troublesPerSecond, troubleBurst)},
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
 		written: newOwnWrites(),
 	}

@@ -103,9 +103,18 @@ func (a *attempt) spreadByCluster(wanted groups) *Failure {
 		a.selected[at], rest[richest] = rest[richest], a.selected[at]
 	}
 	if total < int64(a.wanted()) {
-		return a.short(total)
+		return a.tooFew(total)
 	}
 	return nil
+}
+
+// tooFew is the failure of clusters that are chosen by their room and have too little
+// together. Its reason is another one than that of replicas that find no room in the
+// clusters chosen, and clients know it by its first words.
+func (a *attempt) tooFew(available int64) *Failure {
+	failure := a.short(available)
+	failure.Reason, failure.Message = workv1alpha2.ReasonSchedulerError, "no enough resource: "+failure.Message
+	return failure
 }
 
 // short is the failure of clusters that have too little room.
@@ -114,5 +123,5 @@ func (a *attempt) short(available int64) *Failure {
 	if isSet(a.Spec) {
 		message = fmt.Sprintf("%d parts have to run in one cluster, but none of those that can be used has room for all", len(a.Spec.Components))
 	}
-	return &Failure{Reason: workv1alpha2.ReasonUnschedulable, Message: message, Retry: true}
+	return &Failure{Reason: workv1alpha2.ReasonUnschedulable, Message: message, Retry: true, Short: true}
 }

@@ -202,10 +202,17 @@ func (h *hub) eventually(what string, ok func() bool) {
 	}
 }
 
+// workOf is a Work as the hub has just made it: nothing holds it yet.
+func workOf(name string, generation int64) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-edge-7", Name: name}}
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"g":"%d"}}`, name, generation)}}}
+	return w
+}
+
 func (h *hub) work(name string, generation int64) *workv1alpha1.Work {
 	h.Helper()
-	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-edge-7", Name: name, Finalizers: []string{workv1alpha1.ExecutionControllerFinalizer}}}
-	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"g":"%d"}}`, name, generation)}}}
+	w := workOf(name, generation)
+	w.Finalizers = []string{workv1alpha1.ExecutionControllerFinalizer}
 	err := h.client.Create(h.Context(), w)
 	if err != nil {
 		existing := h.get(name)
@@ -462,9 +469,7 @@ func TestDeliveryAckAndRemoval(t *testing.T) {
 
 func TestFinalizerIsThereBeforeDelivery(t *testing.T) {
 	h := startHub(t)
-	w := h.work("a", 1)
-	w.Finalizers = nil
-	if err := h.client.Update(t.Context(), w); err != nil {
+	if err := h.client.Create(t.Context(), workOf("a", 1)); err != nil {
 		t.Fatal(err)
 	}
 	agent := h.connect("one", nil)

@@ -92,6 +92,8 @@ type ServiceOptions struct {
 	Troubles  Troubles
 	Unserved  Unserved
 	Scheduler preview.Scheduler
+	// Quotas tell which placements are refused; nil: none.
+	Quotas preview.Quotas
 	// Interpreter knows the replicas of kinds.
 	Interpreter *interpret.Interpreter
 	// Clients gives the hub API as the actor sees it; it is asked for events, and
@@ -145,7 +147,7 @@ func NewService(options ServiceOptions) *Service {
 		author: author.New(author.Options{Clients: options.Clients, Audit: options.Audit}),
 	}
 	s.previewer = preview.New(preview.Options{
-		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Interpreter: options.Interpreter, Saved: s.saved,
+		Objects: options.Templates, Known: s.projection, Scheduler: options.Scheduler, Quotas: options.Quotas, Interpreter: options.Interpreter, Saved: s.saved,
 		Schemas: draft.NewSchemas(options.CRDs), Clients: options.Clients, Gates: options.Gates, KeepEmpty: options.KeepEmpty, Now: options.Now,
 	})
 	options.Templates.Subscribe(s.projection.templateChanged) // before they are there, so that none is missed

@@ -1,4 +1,5 @@
 // What every browser test shares: Debian's Chromium, a page that remembers what went wrong in it, screenshots.
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -15,6 +16,7 @@ export const setting = {
   pushKubeconfig: process.env.MUSTER_PUSH_KUBECONFIG,
   eastKubeconfig: process.env.MUSTER_EAST_KUBECONFIG,
   westKubeconfig: process.env.MUSTER_WEST_KUBECONFIG,
+  bootstrapKubeconfig: process.env.MUSTER_BOOTSTRAP_KUBECONFIG,
   screenshots: process.env.MUSTER_SCREENSHOTS,
 };
 
@@ -42,6 +44,45 @@ export async function kubectl(args, text) {
   return (await run).stdout;
 }
 
+/** An object as kubectl has it. */
+export async function read(...args) {
+  return JSON.parse(await kubectl(['get', ...args, '-o', 'json']));
+}
+
+/** Applies objects, to the hub unless args lead elsewhere. */
+export function apply(objects, ...args) {
+  return kubectl(['apply', ...args, '-f', '-'], objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+}
+
+/** The names of an app's pods in a namespace, once there are so many. */
+async function podsOf(app, where, count) {
+  const names = async () => (await read('pods', '-l', `app=${app}`, ...where)).items.map(({ metadata }) => metadata.name).sort();
+  await becomes(async () => (await names()).length, count, `pods of ${app}`);
+  return names();
+}
+
+/** Plays the kubelet, which these clusters do not have: each of an app's pods gets a status, "running" or what keeps it. Their names are handed on. */
+export async function playPods(app, where, ...statuses) {
+  const pods = await podsOf(app, where, statuses.length);
+  for (const [index, pod] of pods.entries()) {
+    const runs = statuses[index] === 'running';
+    const conditions = [{ type: 'Ready', status: runs ? 'True' : 'False', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    const containerStatuses = runs ? [] : [{ name: app, image: app, imageID: '', ready: false, restartCount: 0, state: { waiting: statuses[index] } }];
+    await kubectl(['patch', 'pod', pod, ...where, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status: { phase: runs ? 'Running' : 'Pending', conditions, containerStatuses } })]);
+  }
+  return pods;
+}
+
+/** Waits until what a function tells is as wanted, and says what it told when that never came. */
+export async function becomes(tell, wanted, what) {
+  const end = Date.now() + patience;
+  for (;;) {
+    const told = await tell();
+    if (JSON.stringify(told) === JSON.stringify(wanted)) return;
+    if (Date.now() > end) assert.deepEqual(told, wanted, what);
+  }
+}
+
 /** A browser context, as of one person, and the faults seen in its pages. */
 export async function person(browser, options = {}) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, locale: 'en-US', viewport: { width: 1440, height: 900 }, ...options });
@@ -62,6 +103,11 @@ export async function person(browser, options = {}) {
     });
   });
   return { context, faults };
+}
+
+/** Waits until the hub's answer about a page's object is there: a page that is opened before says 404, in the console too. */
+export async function known(context, path) {
+  await becomes(async () => (await context.request.get(`${setting.url}/api/v1${path.split('?')[0]}`)).status(), 200, path);
 }
 
 /** Signs in on a page that shows the door. */

@@ -141,7 +141,8 @@ test('pages fit from 1440 to 390 px in both schemes', async () => {
   const sees = (text) => (p) => p.getByText(text).filter({ visible: true }).first().waitFor();
   const faults = await photograph(browser, storageState, [
     ['clusters', '/clusters', sees('pushed')], ['cluster', '/clusters/pushed', sees('Conditions')], ['add-cluster', '/add-cluster', sees('Who calls whom?')],
-    ['joining', '/waiting/joining', sees('pushed')], ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
+    ['joining', '/waiting/joining', sees('pushed')], ['rules', '/waiting/rules', sees('Off: the hub approves')],
+    ['tokens', '/tokens', sees('Join tokens')], ['audit', '/audit', sees('pushed')], ['users', '/users', sees('admin')],
   ]);
   assert.deepEqual(faults, []);
   const chinese = await person(browser, { storageState, locale: 'zh-CN' });

@@ -4,7 +4,7 @@
 // before ended, and what is saved is checked on the hub.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { chosenPassword, kubectl, launch, patience, person, photograph, setting, signIn } from './browser.mjs';
+import { apply, becomes, chosenPassword, kubectl, launch, person, photograph, read, setting, signIn } from './browser.mjs';
 
 let browser;
 let admin;
@@ -36,7 +36,6 @@ const squiggle = (on = page) => on.locator('.cm-lintRange-error');
 const save = () => page.getByRole('button', { name: /^(Create|Save)(:|$)/ });
 /** A dry run's refusal has a status, which the browser reports; it is wanted here. */
 const unwanted = (fault) => !/status of 4\d\d .*[?&]dryRun=true/.test(fault);
-const read = async (...args) => JSON.parse(await kubectl(['get', ...args, '-o', 'json']));
 
 /** The editor with one of the starting points, and with nothing typed before. */
 async function begin(start, kind = 'propagationpolicies') {
@@ -52,16 +51,6 @@ async function retype(old, next, on = page) {
   await on.keyboard.press('Shift+End');
   await on.keyboard.insertText(next);
   await on.locator('.cm-line').filter({ hasText: next }).first().waitFor();
-}
-
-/** Waits until what a function tells is as wanted, and says what it told when that never came. */
-async function becomes(tell, wanted, what) {
-  const end = Date.now() + patience;
-  for (;;) {
-    const told = await tell();
-    if (JSON.stringify(told) === JSON.stringify(wanted)) return;
-    if (Date.now() > end) assert.deepEqual(told, wanted, what);
-  }
 }
 
 /** That there is one mark, that it is at these words in this line, and that pointing at it tells this. */
@@ -135,7 +124,7 @@ test('squiggles: a value that the hub’s validation refuses is marked too', asy
 test('squiggles: what only the dry run finds out, an admission policy of this hub, is marked', async () => {
   await begin('oneCluster');
   const [apiGroups, apiVersions, resources] = [['policy.karmada.io'], ['*'], ['propagationpolicies']];
-  await kubectl(['apply', '-f', '-'], [
+  await apply([
     {
       apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicy', metadata: { name: 'modest' },
       spec: {
@@ -144,7 +133,7 @@ test('squiggles: what only the dry run finds out, an admission policy of this hu
       },
     },
     { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'modest' }, spec: { policyName: 'modest', validationActions: ['Deny'] } },
-  ].map((object) => JSON.stringify(object)).join('\n---\n'));
+  ]);
   // The API server takes note of it in its own time: whoever asks it knows when.
   const greedy = JSON.stringify({ apiVersion: 'policy.karmada.io/v1alpha1', kind: 'PropagationPolicy', metadata: { name: 'greedy', namespace: 'default' }, spec: { priority: 101, resourceSelectors: [{ apiVersion: 'apps/v1', kind: 'Deployment' }] } });
   await becomes(() => kubectl(['create', '--dry-run=server', '-f', '-'], greedy).then(() => 'taken', () => 'refused'), 'refused', 'a priority of 101');
@@ -261,7 +250,7 @@ test('one history for form and text: comments and order outlive a form edit, and
   await becomes(() => name.inputValue(), 'nginx');
 });
 
-test('the pickers write what is chosen: clusters, labels, spread, weights', async () => {
+test('the pickers write the clusters that are chosen, and take back what is not wanted any more', async () => {
   await begin('everywhere');
   const form = pane('Form');
   await form.getByLabel('Name', { exact: true }).first().fill('nginx');

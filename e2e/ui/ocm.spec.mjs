@@ -9,10 +9,12 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { chosenPassword, kubectl, launch, patience, person, photograph, setting, signIn } from './browser.mjs';
+import { consents, managed, requestOf, room } from './ocm.mjs';
 
 let browser;
 let admin;
 let page;
+let acceptance, card, certificate, decide, dialog;
 let directory;
 const agents = [];
 const clusterOf = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster' };
@@ -22,6 +24,7 @@ before(async () => {
   browser = await launch();
   admin = await person(browser, { permissions: ['clipboard-read', 'clipboard-write'] });
   page = await admin.context.newPage();
+  ({ acceptance, card, certificate, decide, dialog } = room(page));
 });
 
 after(async () => {
@@ -36,9 +39,6 @@ after(async () => {
 });
 
 const read = async (args) => JSON.parse(await kubectl([...args, '-o', 'json']));
-const managed = (name) => read(['get', 'managedcluster', name]);
-const requestOf = async (name) => (await read(['get', 'csr', '-l', `open-cluster-management.io/cluster-name=${name}`])).items[0];
-const consents = async (name) => ({ request: (await requestOf(name)).status.conditions?.[0]?.type ?? 'Pending', accepted: (await managed(name)).spec.hubAcceptsClient ?? false });
 
 /** Asks the hub until it answers as wanted. */
 async function eventually(what, ask) {
@@ -51,16 +51,6 @@ async function eventually(what, ask) {
 }
 
 const heading = (name) => page.getByRole('heading', { name });
-const dialog = () => page.getByRole('dialog');
-const card = (name) => page.getByRole('article', { name, exact: true });
-const certificate = (name) => card(name).getByRole('group', { name: 'Certificate' });
-const acceptance = (name) => card(name).getByRole('group', { name: 'Acceptance' });
-/** Opens a dialog by the button of this name and agrees in it. */
-async function decide(name, answer = name) {
-  await page.getByRole('button', { name, exact: true }).click();
-  await dialog().getByRole('button', { name: answer, exact: true }).click();
-  await dialog().waitFor({ state: 'detached' });
-}
 
 /** What the copy button of a block gives, which must be what the block shows once it may. */
 async function copied(block) {
@@ -422,7 +412,7 @@ test('the pages fit from 1440 to 390 px in both schemes', async () => {
     ['ocm-introduce', '/add-cluster/ocm', sees('Where its agents run')], ['ocm-commands', '/add-cluster/ocm', fills('In the cluster Registration')],
     ['ocm-waiting', '/waiting', sees('newcomer')],
     ['ocm-decide', '/waiting', async (p) => { await p.getByRole('button', { name: 'Approve and accept newcomer' }).click(); await p.getByRole('dialog').getByText('SHA256').waitFor(); }],
-    ['ocm-rules', '/waiting/rules', sees('Off: the hub approves')], ['ocm-clusters', '/managed-clusters', sees('bulk-one')], ['ocm-cluster', '/managed-clusters/east', sees('ManagedClusterJoined')],
+    ['ocm-rules', '/waiting/rules', sees('1 rule lets clusters in unseen')], ['ocm-clusters', '/managed-clusters', sees('bulk-one')], ['ocm-cluster', '/managed-clusters/east', sees('ManagedClusterJoined')],
     ['ocm-works', '/managed-clusters/east?tab=works', sees('AppliedManifestWorkFailed')], ['ocm-work', '/managed-clusters/east?tab=works&work=web', sees('AppliedManifestFailed')],
     ['ocm-sets', '/cluster-sets', sees('global')], ['ocm-operators', '/operators', sees('klusterlet-west')],
   ]);

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,6 +137,25 @@ func (m *Member) Kill() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Hang has the member's API server take connections and answer nothing, until the
+// returned function is called or the member ends.
+func (m *Member) Hang() (resume func() error, err error) {
+	api := m.processes[apiProcess].PID()
+	if err := syscall.Kill(api, syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("stop the API server of %s: %w", m.Name, err)
+	}
+	return func() error {
+		if err := syscall.Kill(api, syscall.SIGCONT); err != nil {
+			return fmt.Errorf("continue the API server of %s: %w", m.Name, err)
+		}
+		return nil
+	}, nil
+}
+
+// apiProcess is the API server's place among a member's processes: etcd starts
+// before it.
+const apiProcess = 1
 
 // Stop ends the member. There is nothing to keep, so nobody is asked politely.
 func (m *Member) Stop() error { return m.Kill() }

@@ -39,13 +39,14 @@ var schema = sync.OnceValue(func() protoreflect.FileDescriptor {
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
 		Name: proto.String("t.proto"), Package: proto.String("t"), Syntax: proto.String("proto3"),
 		MessageType: []*descriptorpb.DescriptorProto{
-			kind("Request", plain("cluster", 1, text), message("requirements", 2, "Requirements")),
+			kind("Request", plain("cluster", 1, text), message("requirements", 2, "Requirements"), repeated(message("assumed", 3, "Assumed"))),
 			kind("Requirements", message("claim", 1, "Claim"), plain("namespace", 3, text), plain("priorityClass", 4, text), repeated(message("requests", 5, "Quantity"))),
 			kind("Quantity", plain("key", 1, text), plain("value", 2, bytes)),
 			kind("Claim", repeated(message("selector", 2, "Label")), plain("affinity", 4, bytes), repeated(plain("tolerations", 5, bytes))),
 			kind("Label", plain("key", 1, text), plain("value", 2, text)),
 			kind("Answer", plain("replicas", 1, number)),
-			kind("SetsRequest", plain("cluster", 1, text), repeated(message("components", 2, "Component")), plain("namespace", 3, text)),
+			kind("SetsRequest", plain("cluster", 1, text), repeated(message("components", 2, "Component")), plain("namespace", 3, text), repeated(message("assumed", 4, "Assumed"))),
+			kind("Assumed", plain("namespace", 1, text), repeated(message("components", 2, "Component"))),
 			kind("Component", plain("name", 1, text), message("requirements", 2, "ComponentRequirements"), plain("replicas", 3, number)),
 			kind("ComponentRequirements", message("claim", 1, "Claim"), plain("priorityClass", 3, text), repeated(message("requests", 4, "Quantity"))),
 		},

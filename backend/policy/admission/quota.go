@@ -60,13 +60,36 @@ func (a *Admission) validateQuota(ctx context.Context, attributes admission.Attr
 	if old, ok := attributes.GetOldObject().(*workv1alpha2.ResourceBinding); ok {
 		before = policy.Demand(&old.Spec)
 	}
-	return enforced.validate(ctx, client.ObjectKeyFromObject(binding), before, policy.Demand(&binding.Spec), attributes.IsDryRun())
+	return enforced.validate(ctx, demanded{
+		key: client.ObjectKeyFromObject(binding), before: before, wanted: policy.Demand(&binding.Spec), dryRun: attributes.IsDryRun(),
+	})
 }
 
-func (q *quotas) validate(ctx context.Context, key client.ObjectKey, before, wanted corev1.ResourceList, dryRun bool) error {
+// AllowsPlacement says whether a ResourceBinding with this key may be placed as wanted,
+// after which it would ask for that instead of what it asked for before; planned are
+// the demands of others that are no more stored than this one. Nothing is recorded.
+// The error is the one with which the API would refuse it.
+func (a *Admission) AllowsPlacement(ctx context.Context, key client.ObjectKey, before, wanted *workv1alpha2.ResourceBindingSpec, planned map[client.ObjectKey]corev1.ResourceList) error {
+	enforced := a.quotas.Load()
+	if enforced == nil {
+		return nil
+	}
+	return enforced.validate(ctx, demanded{key: key, before: policy.Demand(before), wanted: policy.Demand(wanted), planned: planned, dryRun: true})
+}
+
+// demanded is what is to be judged about a binding.
+type demanded struct {
+	key            client.ObjectKey
+	before, wanted corev1.ResourceList
+	planned        map[client.ObjectKey]corev1.ResourceList
+	dryRun         bool
+}
+
+func (q *quotas) validate(ctx context.Context, d demanded) error {
+	key, wanted := d.key, d.wanted
 	more := corev1.ResourceList{}
 	for name, quantity := range wanted {
-		if quantity.Cmp(before[name]) > 0 {
+		if quantity.Cmp(d.before[name]) > 0 {
 			more[name] = quantity
 		}
 	}
@@ -83,7 +106,7 @@ func (q *quotas) validate(ctx context.Context, key client.ObjectKey, before, wan
 	// One at a time: two results that each fit may not fit together.
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	used, err := q.used(ctx, key)
+	used, err := q.used(ctx, key, d.planned)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -99,7 +122,7 @@ func (q *quotas) validate(ctx context.Context, key client.ObjectKey, before, wan
 			}
 		}
 	}
-	if !dryRun {
+	if !d.dryRun {
 		q.admitted[key] = admitted{demand: wanted, at: q.now()}
 	}
 	return nil
@@ -111,7 +134,7 @@ func quantityOf(list corev1.ResourceList, name corev1.ResourceName) string {
 }
 
 // used is what the other bindings of a namespace ask for.
-func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.ResourceList, error) {
+func (q *quotas) used(ctx context.Context, but client.ObjectKey, planned map[client.ObjectKey]corev1.ResourceList) (corev1.ResourceList, error) {
 	var list workv1alpha2.ResourceBindingList
 	if err := q.reader.List(ctx, &list, client.InNamespace(but.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list bindings of %s: %w", but.Namespace, err)
@@ -126,6 +149,11 @@ func (q *quotas) used(ctx context.Context, but client.ObjectKey) (corev1.Resourc
 			delete(q.admitted, key)
 		case key.Namespace == but.Namespace:
 			demands[key] = larger(demands[key], recent.demand)
+		}
+	}
+	for key, demand := range planned {
+		if key.Namespace == but.Namespace {
+			demands[key] = demand
 		}
 	}
 	delete(demands, but)

@@ -2,10 +2,12 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -14,6 +16,7 @@ import (
 
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/policy"
 )
 
 // shelf is a reader of what a test puts on it, as a cache that lags is.
@@ -87,4 +90,43 @@ func TestQuotaAdmission(t *testing.T) {
 	try("parts", binding(t, "c", parts), nil, true)
 	try("as many parts as the template says", binding(t, "c", strings.Replace(parts, "{name: m1, components: [{name: big, replicas: 1}]}", "{name: m1}", 1)), nil, true)
 	try("none of the parts here", binding(t, "c", strings.Replace(parts, "big, replicas: 1}]}]", "big}]}]", 1)), nil, false)
+}
+
+// TestAllowsPlacement: a plan is judged as a write would be, with the plans beside it,
+// and is not remembered.
+func TestAllowsPlacement(t *testing.T) {
+	const need = `replicaRequirements: {resourceRequest: {cpu: 500m}}, clusters: `
+	on := &shelf{quotas: make([]policyv1alpha1.FederatedResourceQuota, 1)}
+	if err := yaml.UnmarshalStrict([]byte(`{metadata: {namespace: shop, name: budget}, spec: {overall: {cpu: "2"}}}`), &on.quotas[0]); err != nil {
+		t.Fatal(err)
+	}
+	a := counting()
+	nowhere, three := binding(t, "a", need+`[]`), binding(t, "a", need+`[{name: m1, replicas: 3}]`)
+	key := client.ObjectKeyFromObject(three)
+	beside := func(name string, replicas int) map[client.ObjectKey]corev1.ResourceList {
+		other := binding(t, name, fmt.Sprintf(need+`[{name: m1, replicas: %d}]`, replicas))
+		return map[client.ObjectKey]corev1.ResourceList{client.ObjectKeyFromObject(other): policy.Demand(&other.Spec)}
+	}
+	if err := a.AllowsPlacement(t.Context(), key, &nowhere.Spec, &three.Spec, beside("b", 9)); err != nil {
+		t.Errorf("not enforced: %v", err)
+	}
+	a.EnforceQuotas(on)
+	for name, c := range map[string]struct {
+		planned map[client.ObjectKey]corev1.ResourceList
+		refused bool
+	}{
+		"alone":                  {nil, false},
+		"again, as none is kept": {nil, false},
+		"beside one":             {beside("b", 1), false},
+		"beside two":             {beside("b", 2), true},
+		"instead of itself":      {beside("a", 9), false},
+	} {
+		err := a.AllowsPlacement(t.Context(), key, &nowhere.Spec, &three.Spec, c.planned)
+		if (err != nil) != c.refused || c.refused && string(apierrors.ReasonForError(err)) != "QuotaExceeded" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := a.AllowsPlacement(t.Context(), key, &three.Spec, &three.Spec, beside("b", 9)); err != nil {
+		t.Errorf("as before: %v", err)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	"muster.dev/muster/backend/live"
 	"muster.dev/muster/backend/policy"
+	"muster.dev/muster/backend/policy/admission"
 	"muster.dev/muster/backend/workload"
 	"muster.dev/muster/backend/workload/preview"
 	"muster.dev/muster/backend/workload/workloadtest"
@@ -38,8 +39,13 @@ func newFixture(t testing.TB, gates policy.Gates, prepare func(*workloadtest.Wor
 	t.Helper()
 	f := &fixture{World: workloadtest.New(t), t: t}
 	prepare(f.World)
+	quotas := admission.New()
+	if gates.FederatedQuotaEnforcement {
+		quotas.EnforceQuotas(f.World)
+	}
 	f.service = workload.NewService(workload.ServiceOptions{
-		Cache: f.World, Templates: f.World.Templates(), Scheduler: f.World, Interpreter: interpret.Native(), Clients: f.World.Clients,
+		Quotas: quotas,
+		Cache:  f.World, Templates: f.World.Templates(), Scheduler: f.World, Interpreter: interpret.Native(), Clients: f.World.Clients,
 		Live: live.NewHub(), CRDs: os.DirFS("../../../deploy/crds"), Gates: gates,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -85,7 +91,12 @@ func (r random) clusters(n int) []*clusterv1alpha1.Cluster {
 		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name), Generation: 1, Labels: map[string]string{"tier": r.one("gold", "silver", "bronze"), "index": fmt.Sprint(i % 10)},
 		}}
-		c.Spec.Region, c.Spec.Provider, c.Spec.Zones = r.one("", "r1", "r2", "r3", "r4"), r.one("p1", "p2"), []string{r.one("z1", "z2", "z3")}
+		c.Spec.Region, c.Spec.Provider = r.one("", "r1", "r2", "r3", "r4"), r.one("", "p1", "p2", "p3")
+		for _, zone := range []string{"z1", "z2", "z3"}[:r.IntN(4)] {
+			if r.IntN(2) == 0 {
+				c.Spec.Zones = append(c.Spec.Zones, zone)
+			}
+		}
 		c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}}}}
 		if r.IntN(20) > 0 {
 			c.Status.APIEnablements = append(c.Status.APIEnablements, clusterv1alpha1.APIEnablement{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}})
@@ -154,7 +165,18 @@ func (r random) placement() policyv1alpha1.Placement {
 	p := policyv1alpha1.Placement{ReplicaScheduling: r.replicas()}
 	if r.IntN(4) == 0 {
 		for i := range r.IntN(3) + 1 {
-			p.ClusterAffinities = append(p.ClusterAffinities, policyv1alpha1.ClusterAffinityTerm{AffinityName: fmt.Sprintf("term%d", i), ClusterAffinity: r.affinity()})
+			term := policyv1alpha1.ClusterAffinityTerm{AffinityName: fmt.Sprintf("term%d", i), ClusterAffinity: r.affinity()}
+			for j := range r.IntN(3) {
+				if s := p.ReplicaScheduling; s == nil || s.ReplicaDivisionPreference != policyv1alpha1.ReplicaDivisionPreferenceAggregated && (s.WeightPreference == nil || s.WeightPreference.DynamicWeight == "") {
+					break // nothing flows over unless room counts
+				}
+				overflow := policyv1alpha1.OverflowAffinity{AffinityName: fmt.Sprintf("over%d-%d", i, j), ClusterAffinity: r.affinity()}
+				if overflow.ClusterNames == nil && overflow.LabelSelector == nil && overflow.FieldSelector == nil {
+					overflow.ClusterNames = []string{fmt.Sprintf("c%04d", r.IntN(1000))}
+				}
+				term.OverflowAffinities = append(term.OverflowAffinities, overflow)
+			}
+			p.ClusterAffinities = append(p.ClusterAffinities, term)
 		}
 	} else {
 		a := r.affinity()
@@ -166,6 +188,9 @@ func (r random) placement() policyv1alpha1.Placement {
 		if r.IntN(2) == 0 {
 			least = r.IntN(2) + 1
 			p.SpreadConstraints = append(p.SpreadConstraints, policyv1alpha1.SpreadConstraint{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: least, MaxGroups: least + r.IntN(2)})
+		}
+		if r.IntN(3) == 0 {
+			p.SpreadConstraints = append(p.SpreadConstraints, policyv1alpha1.SpreadConstraint{SpreadByField: policyv1alpha1.SpreadFieldValue(r.one("zone", "provider")), MinGroups: 1, MaxGroups: 3})
 		}
 	}
 	if r.IntN(2) == 0 {

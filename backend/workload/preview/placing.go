@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"muster.dev/muster/agent/interpret"
 	"muster.dev/muster/backend/apis"
@@ -36,7 +38,8 @@ type placing struct {
 	claim    template.Claim
 	spec     *policyv1alpha1.PropagationSpec
 	snapshot *scheduling.Snapshot
-	waiting  string // an override policy that must exist first and does not
+	planned  map[client.ObjectKey]corev1.ResourceList // what the objects that were looked at would ask for
+	waiting  string                                   // an override policy that must exist first and does not
 	extras   template.Extras
 	missing  error // what the draft names and the hub does not have
 	// byNamespace are the policies of a namespace with the draft in its place.
@@ -51,6 +54,7 @@ type propagationPolicies struct {
 func (s *Previewer) newPlacing(ctx context.Context, p draft.Policy) (*placing, error) {
 	placing := &placing{
 		service: s, draft: p, claim: template.ClaimOf(p.Object), spec: template.SpecOf(p.Object), snapshot: s.Scheduler.Snapshot(),
+		planned:     map[client.ObjectKey]corev1.ResourceList{},
 		byNamespace: map[string]propagationPolicies{},
 	}
 	overrides, err := s.Saved.Overrides(ctx, p.Ref.Namespace)
@@ -156,6 +160,7 @@ func (p *placing) item(ctx context.Context, object *unstructured.Unstructured) (
 	placed := next.BindingSpec().DeepCopy()
 	placed.Clusters = item.place(ctx, next, before, p)
 	p.snapshot = p.snapshot.WithWorkload(placed) // the next one may be of its groups
+	p.planned[client.ObjectKeyFromObject(next)] = policy.Demand(placed)
 	return item, nil
 }
 
@@ -288,6 +293,20 @@ func scaleOf(ctx context.Context, interpreter *interpret.Interpreter, object *un
 	}
 	scale.Replicas, scale.Need, _, err = interpreter.Replicas(ctx, object)
 	return scale, err
+}
+
+// refused says why the API would not take a placement that the scheduler decides on.
+func (p *placing) refused(ctx context.Context, next workv1alpha2.Binding, clusters []workv1alpha2.TargetCluster) *scheduling.Failure {
+	if p.service.Quotas == nil || next.GetNamespace() == "" {
+		return nil
+	}
+	wanted := next.BindingSpec().DeepCopy()
+	wanted.Clusters = clusters
+	err := p.service.Quotas.AllowsPlacement(ctx, client.ObjectKeyFromObject(next), next.BindingSpec(), wanted, p.planned)
+	if err == nil {
+		return nil
+	}
+	return scheduling.Refused(err)
 }
 
 // still says why an object would stay where it is, if saving the draft were not

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,8 +49,14 @@ type Objects interface {
 // one.
 type Scheduler interface {
 	Snapshot() *scheduling.Snapshot
-	// Estimates are what the estimators of members say about a binding.
-	Estimates(ctx context.Context, in scheduling.Input) map[string]int32
+	// Inquire fills in what is known of the room of clusters, by their estimators too.
+	Inquire(ctx context.Context, in scheduling.Input) scheduling.Input
+}
+
+// Quotas say whether a placement would be refused; *admission.Admission does. Planned are
+// the demands of bindings that are no more stored than this one.
+type Quotas interface {
+	AllowsPlacement(ctx context.Context, key client.ObjectKey, before, wanted *workv1alpha2.ResourceBindingSpec, planned map[client.ObjectKey]corev1.ResourceList) error
 }
 
 // Options are what a Previewer works with.
@@ -57,6 +64,7 @@ type Options struct {
 	Objects     Objects
 	Known       Known
 	Scheduler   Scheduler
+	Quotas      Quotas // nil: nothing is refused
 	Interpreter *interpret.Interpreter
 	Saved       draft.Saved
 	Schemas     *draft.Schemas

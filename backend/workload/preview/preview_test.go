@@ -204,10 +204,52 @@ func TestShortfall(t *testing.T) {
 		shop(w)
 		w.YAML(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: big, namespace: shop, uid: big}, spec: {replicas: 30, template: {spec: {containers: [{name: main, image: nginx}]}}}}`)
 	})
-	got := f.preview(preview.Draft{YAML: pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: big}], placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}}}\n"})
-	item := got.Templates.Items[0]
-	if item.Failure == nil || item.Failure.Reason != "Unschedulable" || item.Failure.Available == nil || *item.Failure.Available != 10 || *item.Replicas != 30 {
-		t.Errorf("%+v %+v", item, item.Failure)
+	for spread, want := range map[string]struct {
+		reason    string
+		available int64
+	}{
+		"": {"Unschedulable", 10},
+		"spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}], ": {"SchedulerError", 10},
+	} {
+		got := f.preview(preview.Draft{YAML: pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: big}], placement: {" + spread +
+			"replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}}}\n"})
+		item := got.Templates.Items[0]
+		if item.Failure == nil || item.Failure.Reason != want.reason || item.Failure.Available == nil || *item.Failure.Available != want.available || *item.Replicas != 30 {
+			t.Errorf("%q: %+v %+v", spread, item, item.Failure)
+		}
+	}
+}
+
+// TestQuotas: what the API would refuse, as it goes beyond a quota, fails in the words
+// that the scheduler would leave; of objects that fit one by one the first gets the room.
+func TestQuotas(t *testing.T) {
+	gates := policy.DefaultGates()
+	prepare := func(w *workloadtest.World) {
+		shop(w)
+		w.YAML(`{apiVersion: policy.karmada.io/v1alpha1, kind: FederatedResourceQuota, metadata: {name: budget, namespace: shop}, spec: {overall: {cpu: "1"}}}`)
+		for _, name := range []string{"one", "two"} {
+			w.YAML(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `, namespace: shop, uid: ` + name + `, labels: {app: hungry}}, spec: {replicas: 2, template: {spec: {containers: [
+				{name: main, image: nginx, resources: {requests: {cpu: 300m}}}]}}}}`)
+		}
+	}
+	const draft = pp + "metadata: {name: new, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, labelSelector: {matchLabels: {app: hungry}}}], placement: {clusterAffinity: {clusterNames: [m1]}}}\n"
+	for enforced, want := range map[bool]string{false: "", true: "QuotaExceeded"} {
+		gates.FederatedQuotaEnforcement = enforced
+		items := newFixture(t, gates, prepare).preview(preview.Draft{YAML: draft}).Templates.Items
+		if len(items) != 2 || items[0].Failure != nil || len(items[0].Chosen) != 1 {
+			t.Fatalf("enforced %v: the first is %+v", enforced, items)
+		}
+		second := &items[1]
+		if want == "" {
+			if second.Failure != nil || len(second.Chosen) != 1 {
+				t.Errorf("not enforced: the second is %+v %+v", second, second.Failure)
+			}
+			continue
+		}
+		if second.Failure == nil || second.Failure.Reason != want || len(second.Chosen) != 0 ||
+			!strings.HasPrefix(second.Failure.Message, "the placement was refused: ") || !strings.Contains(second.Failure.Message, "binding shop/two-deployment exceeds FederatedResourceQuota budget") {
+			t.Errorf("enforced: the second is %+v %+v", second, second.Failure)
+		}
 	}
 }
 

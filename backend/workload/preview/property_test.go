@@ -37,15 +37,32 @@ func (r random) deployment(i int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": name, "namespace": "shop", "uid": name, "labels": map[string]any{"app": name}},
-		"spec": map[string]any{"replicas": r.Int64N(40), "template": map[string]any{
+		"spec": map[string]any{"replicas": r.Int64N(40), "selector": map[string]any{"matchLabels": map[string]any{"app": name}}, "template": map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"app": name}},
 			"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": "nginx", "resources": requests}}},
 		}},
 	}}
 }
 
+// isPlain says which templates have no replicas.
+func isPlain(i int) bool { return i%5 == 3 || i%5 == 4 && i%2 == 0 }
+
+// template is a Deployment or a ConfigMap.
+func (r random) template(i int) *unstructured.Unstructured {
+	if !isPlain(i) {
+		return r.deployment(i)
+	}
+	name := fmt.Sprintf("app%03d", i)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "shop", "uid": name, "labels": map[string]any{"app": name}},
+	}}
+}
+
 func (r random) policy(i int) *policyv1alpha1.PropagationPolicy {
 	selector := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("app%03d", i)}
+	if isPlain(i) {
+		selector.APIVersion, selector.Kind = "v1", "ConfigMap"
+	}
 	if r.IntN(3) == 0 {
 		selector.Name, selector.LabelSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"app": selector.Name}}
 	}
@@ -76,7 +93,7 @@ func stored(t *testing.T, o *unstructured.Unstructured, p *policyv1alpha1.Propag
 	}
 	b, ok := template.NewBinding(o, p, template.Scale{Replicas: n, Need: need}, template.Extras{}).(*workv1alpha2.ResourceBinding)
 	if !ok {
-		t.Fatal("the binding of a Deployment has a namespace")
+		t.Fatal("the binding of a template with a namespace has one")
 	}
 	if present != nil {
 		fresh := b
@@ -135,13 +152,13 @@ func TestPreviewEqualsOutcome(t *testing.T) {
 	f := newFixture(t, policy.DefaultGates(), func(w *workloadtest.World) {
 		w.SetClusters(clusters)
 		for i := range policies {
-			o := r.deployment(i)
+			o := r.template(i)
 			if i%2 == 0 {
 				saved := complete(r.policy(i), fmt.Sprintf("id%d", i))
 				template.ClaimOf(saved).Put(o)
 				w.Put(saved)
 				present[i], _ = stored(t, o, saved, nil, snapshot)
-				if r.IntN(4) == 0 { // somebody has scaled it since
+				if !isPlain(i) && r.IntN(4) == 0 { // somebody has scaled it since
 					if err := unstructured.SetNestedField(o.Object, r.Int64N(40), "spec", "replicas"); err != nil {
 						t.Fatal(err)
 					}
@@ -259,7 +276,7 @@ func BenchmarkPreview(b *testing.B) {
 	texts := make([]string, 50)
 	for i := range texts {
 		p := r.policy(i)
-		p.Spec.ResourceSelectors[0].Name, p.Spec.ResourceSelectors[0].LabelSelector = "", nil
+		p.Spec.ResourceSelectors[0] = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop"}
 		text, err := yaml.Marshal(p)
 		if err != nil {
 			b.Fatal(err)

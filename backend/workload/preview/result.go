@@ -14,8 +14,10 @@ func (i *Item) place(ctx context.Context, next workv1alpha2.Binding, before []wo
 	spec := next.BindingSpec()
 	_, fresh, needed := scheduling.Needed(next, p.snapshot)
 	in := scheduling.Input{Spec: spec, Status: next.BindingStatus(), Fresh: fresh, KeepEmpty: p.service.KeepEmpty}
-	in.Estimates = p.service.Scheduler.Estimates(ctx, in)
-	decision := scheduling.Decide(in, p.snapshot)
+	decision := scheduling.Decide(p.service.Scheduler.Inquire(ctx, in), p.snapshot)
+	if needed && decision.Failure == nil {
+		decision.Failure = p.refused(ctx, next, decision.Clusters)
+	}
 	after := decision.Clusters
 	switch {
 	case !needed:
@@ -28,7 +30,7 @@ func (i *Item) place(ctx context.Context, next workv1alpha2.Binding, before []wo
 	}
 	if decision.Failure != nil {
 		i.Failure = &Failure{Reason: decision.Failure.Reason, Message: decision.Failure.Message}
-		if decision.Failure.Reason == workv1alpha2.ReasonUnschedulable {
+		if decision.Failure.Short {
 			var sum int64
 			for _, n := range decision.Available {
 				sum += int64(n)

@@ -256,11 +256,12 @@ func (w *World) Snapshot() *scheduling.Snapshot {
 	return w.snapshot
 }
 
-// Estimates implements preview.Scheduler: members say what SetEstimates was told.
-func (w *World) Estimates(context.Context, scheduling.Input) map[string]int32 {
+// Inquire implements preview.Scheduler: members say what SetEstimates was told.
+func (w *World) Inquire(_ context.Context, in scheduling.Input) scheduling.Input {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.estimates
+	in.Estimates = w.estimates
+	return in
 }
 
 // SetEstimates says how many more replicas members can run.

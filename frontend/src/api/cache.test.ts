@@ -20,7 +20,7 @@ describe('patching a page', () => {
   it('replaces the one row, keeps the others’ identity and moves the counts', () => {
     const before = page(rows());
     const after = patchPage(before, event({}));
-    expect(after.items[0]).toEqual({ name: 'a', state: 'unknown', extra: 1 });
+    expect(after.items[0]).toEqual({ name: 'a', state: 'unknown' }); // what is not told of it any more is gone
     expect(after.items[1]).toBe(before.items[1]);
     expect(after).toMatchObject({ seq: 6, total: 2, counts: { ready: 0, unknown: 2 } });
   });
@@ -61,8 +61,9 @@ describe('fetching while events arrive', () => {
   });
 
   it('applies events to one row in order', async () => {
-    const events = [event({ row: { state: 'unknown' } }), event({ key: 'b', row: { state: 'failed' } }), event({ row: { state: 'ready' } })];
-    expect(await fetchOne(fakeLive(events), 'clusters', 'a', () => Promise.resolve({ name: 'a', state: 'joining', works: 3 }))).toEqual({ name: 'a', state: 'ready', works: 3 });
+    const events = [event({ row: { name: 'a', state: 'unknown', reason: 'away' } }), event({ key: 'b', row: { name: 'b', state: 'failed' } }), event({ row: { name: 'a', state: 'ready' } })];
+    const answer = { name: 'a', state: 'joining', epoch: 'e1', seq: 5, works: 3 };
+    expect(await fetchOne(fakeLive(events), 'clusters', 'a', ['works'], () => Promise.resolve(answer))).toEqual({ ...answer, state: 'ready' });
   });
 });
 
@@ -72,7 +73,8 @@ describe('the cache sink', () => {
     const unseen = new Unseen();
     const key = ['clusters', 'list', '/clusters', {}];
     client.setQueryData(key, { pages: [page(rows())], pageParams: [''] });
-    client.setQueryData(['clusters', 'one', 'a'], { name: 'a', state: 'ready', works: 3 });
+    client.setQueryDefaults(['clusters', 'one'], { meta: { adds: ['works'] } });
+    client.setQueryData(['clusters', 'one', 'a'], { name: 'a', state: 'ready', message: 'all is well', works: 3 });
     client.setQueryData(['tokens', 'list', '/tokens', {}], { pages: [page([])], pageParams: [''] });
     return { client, unseen, key, sink: cacheSink(client, unseen, () => undefined) };
   }
@@ -159,8 +161,11 @@ describe('the cache sink', () => {
   it('leaves lists alone when only one row’s own topic speaks', () => {
     const { client, sink } = setUp();
     const list = { pages: [page([{ id: 'r1', state: 'waiting' }])], pageParams: [''] };
+    client.setQueryDefaults(['registrations', 'one'], { meta: { topic: 'registrations/r1' } });
+    client.setQueryData(['registrations', 'one', 'r1'], { id: 'r1', state: 'waiting', stages: [] });
+    sink.event(event({ topic: 'registrations', key: 'r1', row: { id: 'r1', state: 'waiting' } })); // a row of lists, without the stages
+    expect(client.getQueryData(['registrations', 'one', 'r1'])).toHaveProperty('stages');
     client.setQueryData(['registrations', 'list', '/registrations', {}], list);
-    client.setQueryData(['registrations', 'one', 'r1'], { id: 'r1', state: 'waiting' });
     sink.event(event({ topic: 'registrations/r1', key: 'r1', row: { id: 'r1', state: 'running' } }));
     expect(client.getQueryData(['registrations', 'list', '/registrations', {}])).toBe(list);
     expect(client.getQueryData(['registrations', 'one', 'r1'])).toEqual({ id: 'r1', state: 'running' });
@@ -186,6 +191,6 @@ describe('the cache sink', () => {
 it('knows a policy by its path', () => {
   const row = { resource: 'overridepolicies', namespace: 'default', name: 'nginx', rules: 1 };
   const page = { items: [row, { ...row, resource: 'clusteroverridepolicies', namespace: undefined }], total: 2, epoch: 'e', seq: 1 };
-  const after = patchPage(page, { topic: 'policies', seq: 2, op: 'upsert', key: 'clusteroverridepolicies/-/nginx', row: { rules: 3 } });
+  const after = patchPage(page, { topic: 'policies', seq: 2, op: 'upsert', key: 'clusteroverridepolicies/-/nginx', row: { ...row, namespace: undefined, resource: 'clusteroverridepolicies', rules: 3 } });
   expect(after.items.map((item) => item['rules'])).toEqual([1, 3]);
 });

@@ -1,6 +1,6 @@
 /**
  * Patches the query cache row by row from live events. Query keys begin with the topic:
- * [topic, 'list', …] holds an infinite list of pages, [topic, 'one', key] one row with what its detail adds, and
+ * [topic, 'list', …] holds an infinite list of pages, [topic, 'one', key] one row with what its detail adds, which its meta names, and
  * [topic, 'count'] a figure, which is asked for again. Whatever else depends on topics names them in its meta as `follows`,
  * and is asked for again, in measure, when something happens on one of them.
  */
@@ -12,6 +12,14 @@ type Row = Record<string, unknown>;
 type CountedPage = Page<Row> & { counts?: Record<string, number> };
 
 const names: Record<string, string> = { clusters: 'name', users: 'name', waiting: 'cluster', 'managed-clusters': 'name', 'cluster-sets': 'name' };
+
+/** What a query of one row says of itself. */
+export interface OneMeta {
+  /** The topic that carries its rows, if that is not its noun's. */
+  topic?: string;
+  /** What it has beside the row. */
+  adds?: readonly string[];
+}
 
 /** The noun of a topic: "registrations" for "registrations/17". */
 function noun(topic: string): string {
@@ -34,7 +42,8 @@ export function patchPage(page: CountedPage, event: LiveEvent): CountedPage {
   if (event.op === 'delete') {
     return { ...page, seq: event.seq, total: page.total - 1, items: page.items.toSpliced(index, 1), ...recount(page, before, undefined) };
   }
-  const after = { ...before, ...(event.row as Row) };
+  // The whole row: what it does not have any more must not stay.
+  const after = event.row as Row;
   return { ...page, seq: event.seq, items: page.items.with(index, after), ...recount(page, before, after) };
 }
 
@@ -57,9 +66,14 @@ export function patchPages(list: InfiniteData<CountedPage>, event: LiveEvent): {
   return { list: pages.some((page, i) => page !== list.pages[i]) ? { ...list, pages } : list, known };
 }
 
-/** The row of a detail query with the event applied; what only the detail holds stays. */
-export function patchOne<T>(row: T, event: LiveEvent): T {
-  return event.op === 'delete' ? row : { ...row, ...(event.row as Partial<T>) };
+/** Where an answer stands in the order of events; no event's row has that. */
+const marks = ['epoch', 'seq'];
+
+/** The row of a detail query with the event applied: the whole new row, and of what was there only what the detail `adds` to rows. */
+export function patchOne<T extends object>(row: T, event: LiveEvent, adds: readonly string[]): T {
+  if (event.op === 'delete') return row;
+  const added = Object.entries(row).filter(([field]) => adds.includes(field) || marks.includes(field));
+  return { ...Object.fromEntries(added), ...(event.row as T) };
 }
 
 /**
@@ -76,13 +90,13 @@ export async function fetchPage<P extends Page<unknown>>(live: Live, topic: stri
 }
 
 /** The same for one row, whose answer may carry no sequence number: events since the request are applied in order. */
-export async function fetchOne<T>(live: Live, topic: string, key: string, fetch: () => Promise<T>): Promise<T> {
+export async function fetchOne<T extends object>(live: Live, topic: string, key: string, adds: readonly string[], fetch: () => Promise<T>): Promise<T> {
   for (;;) {
     const mark = live.mark();
     const row = await fetch();
     const begun = live.begunSince(topic, mark);
     if (begun !== undefined && !(Number((row as { seq?: unknown }).seq) >= begun)) continue;
-    return live.since(topic, mark).filter((event) => event.key === key).reduce(patchOne, row);
+    return live.since(topic, mark).filter((event) => event.key === key).reduce((held, event) => patchOne(held, event, adds), row);
   }
 }
 
@@ -172,11 +186,12 @@ export function cacheSink(client: QueryClient, unseen: Unseen, ended: () => void
       tellAll(event.topic);
       for (const query of client.getQueryCache().findAll({ queryKey: [noun(event.topic)] })) {
         const data = query.state.data;
-        if (data === undefined) continue;
+        if (typeof data !== 'object' || data === null) continue;
         if (query.queryKey[1] === 'count') recount(noun(event.topic));
         if (query.queryKey[1] === 'one' && query.queryKey[2] === event.key) {
+          const { topic = noun(event.topic), adds = [] } = (query.meta ?? {}) as OneMeta;
           if (event.op === 'delete') void client.invalidateQueries({ queryKey: query.queryKey });
-          else client.setQueryData(query.queryKey, patchOne(data, event));
+          else if (event.topic === topic) client.setQueryData(query.queryKey, patchOne(data, event, adds));
         }
         if (query.queryKey[1] === 'list' && event.topic === noun(event.topic)) {
           const { list, known } = patchPages(data as InfiniteData<CountedPage>, event);

@@ -203,10 +203,15 @@ export function liveList<P extends Page<unknown>>(topic: string, path: string, p
   };
 }
 
+/** What a detail has beside its row, by name. */
+export type Adds<Detail, Row> = Record<Exclude<keyof Detail, keyof Row>, true>;
+
 /** Options of a one-row query that live events patch; topic may be narrower than the noun. */
-export function liveOne<T>(noun: string, key: string, path: string, topic: string = noun) {
+export function liveOne<Detail extends object, Row>(noun: string, key: string, path: string, adds: Adds<Detail, Row>, more: { topic?: string; follows?: readonly string[] } = {}) {
+  const added = Object.keys(adds);
   return {
     queryKey: [noun, 'one', key] as const,
-    queryFn: ({ signal }: { signal: AbortSignal }) => fetchOne(live, topic, key, () => get<T>(path, undefined, signal)),
+    queryFn: ({ signal }: { signal: AbortSignal }) => fetchOne(live, more.topic ?? noun, key, added, () => get<Detail>(path, undefined, signal)),
+    meta: { ...more, adds: added },
   };
 }

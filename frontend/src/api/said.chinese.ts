@@ -319,6 +319,10 @@ export const zh: Record<string, string> = {
   'The hub accepts this cluster, by the rule {0}.': '中心已按规则 {0} 接纳此集群。',
   'The hub accepts this cluster, but could not prepare for it yet: {0}': '中心已接纳此集群，但尚未完成准备：{0}',
   'The hub denies this cluster: its agent has lost its rights on the hub.': '中心拒绝此集群：其代理已失去在中心的权限。',
+  'The hub denies this cluster: its agent has lost its rights on the hub, except over its ManifestWorks as long as there are any: {0}. Delete them (kubectl -n {1} delete manifestworks --all), or accept the cluster again.':
+    '中心拒绝此集群：其代理已失去在中心的权限，仅在仍有 ManifestWork 时保留对它们的权限：{0}。请删除它们（kubectl -n {1} delete manifestworks --all），或重新接纳该集群。',
+  'The hub denies this cluster: its agent has lost its rights on the hub, except over its ManifestWorks as long as there are any: {0}. They are being deleted: the agent takes out of the cluster what they put there. Where no agent runs any more, remove their finalizers.':
+    '中心拒绝此集群：其代理已失去在中心的权限，仅在仍有 ManifestWork 时保留对它们的权限：{0}。它们正在删除：代理会把它们放入集群的内容取出。若代理已不再运行，请移除其 finalizer。',
   'Managed cluster joined': '集群已加入',
   'Managed cluster is available': '集群可用',
   'The cluster is registered as a Karmada member.': '该集群已注册为 Karmada 成员集群。',

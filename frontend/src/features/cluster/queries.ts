@@ -15,7 +15,7 @@ export function clusterList(filter: Filter, sort: string) {
 }
 
 export function clusterDetail(name: string) {
-  return queryOptions(liveOne<ClusterDetail>('clusters', name, path(name)));
+  return queryOptions(liveOne<ClusterDetail, Cluster>('clusters', name, path(name), { apiEnablements: true, works: true }));
 }
 
 export function changeCluster(name: string) {

@@ -11,7 +11,7 @@ export function waitingList(state: string, q: string) {
 
 /** One cluster, also before it has introduced itself. */
 export function waitingRow(cluster: string) {
-  return queryOptions(liveOne<WaitingRow>('waiting', cluster, path(cluster)));
+  return queryOptions(liveOne<WaitingRow, WaitingRow>('waiting', cluster, path(cluster), {}));
 }
 
 /** What somebody decides about one cluster or several. */

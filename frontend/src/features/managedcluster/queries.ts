@@ -1,6 +1,6 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, get, patch } from '@/api/client';
-import { liveList, liveOne, queryClient } from '@/api/hub';
+import { type Adds, liveList, liveOne, queryClient } from '@/api/hub';
 import type { AuditEntry, ClusterSet, ManagedChange, ManagedCluster, ManagedDetail, ManagedPage, ManagedRemovalPlan, ManifestWorkDetail, ManifestWorkPage, Page } from '@/api/model';
 import type { Filter } from '@/shared/ui/FilterBar';
 
@@ -17,8 +17,12 @@ export function managedList(filter: Filter, sort: string) {
 /** The topic that says when something of one cluster's page moved: its lease, its certificate requests, what its removal waits for. */
 export const detailTopic = (name: string) => `${noun}/${name}`;
 
+const adds: Adds<ManagedDetail, ManagedCluster> = {
+  conditions: true, claims: true, capacity: true, allocatable: true, leaseSeconds: true, lease: true, certificateRequests: true, managedNamespaces: true,
+};
+
 export function managedDetail(name: string) {
-  return queryOptions({ ...liveOne<ManagedDetail>(noun, name, path(name)), meta: { follows: [detailTopic(name)] } });
+  return queryOptions(liveOne<ManagedDetail, ManagedCluster>(noun, name, path(name), adds, { follows: [detailTopic(name)] }));
 }
 
 export function changeManaged(name: string) {

@@ -25,16 +25,19 @@ export function isOutdated(held: HeldPolicy): boolean {
 
 const outdatedWait = 300;
 
-/** With `follow` the whole is read again when its row changed; the editor does not, it merges. */
+const added = ['detail'];
+
+/** With `follow` the whole is read again when its row changed, unless it cannot be: one that is gone stays so. The editor does not, it merges. */
 export function policyDetail(at: PolicyAt, follow = true) {
   const key = `${at.resource}/${at.namespace || '-'}/${at.name}`;
   return queryOptions({
     queryKey: ['policies', 'one', key] as const,
-    queryFn: ({ signal }): Promise<HeldPolicy> => fetchOne(live, 'policies', key, async () => {
+    queryFn: ({ signal }): Promise<HeldPolicy> => fetchOne(live, 'policies', key, added, async () => {
       const detail = await get<PolicyDetail>(`/policies/${policyPath(at)}`, undefined, signal);
       return { ...detail.row, detail };
     }),
-    refetchInterval: (query) => (follow && query.state.data && isOutdated(query.state.data) ? outdatedWait : false),
+    meta: { adds: added },
+    refetchInterval: (query) => (follow && query.state.status === 'success' && query.state.data && isOutdated(query.state.data) ? outdatedWait : false),
   });
 }
 

@@ -1,7 +1,7 @@
 import { mutationOptions, queryOptions } from '@tanstack/react-query';
 import { del, post } from '@/api/client';
 import { liveList, liveOne, queryClient } from '@/api/hub';
-import type { ClusterDetail, Decoded, NewRegistration, Page, Preflight, Registration, RegistrationCreated, RegistrationDetail } from '@/api/model';
+import type { Cluster, ClusterDetail, Decoded, NewRegistration, Page, Preflight, Registration, RegistrationCreated, RegistrationDetail } from '@/api/model';
 
 const path = (id: string) => `/registrations/${encodeURIComponent(id)}`;
 
@@ -13,7 +13,7 @@ export function registrationList(state: string) {
 }
 
 export function registrationDetail(id: string) {
-  return queryOptions(liveOne<RegistrationDetail>('registrations', id, path(id), topicOf(id)));
+  return queryOptions(liveOne<RegistrationDetail, RegistrationDetail>('registrations', id, path(id), {}, { topic: topicOf(id) }));
 }
 
 /**
@@ -61,7 +61,7 @@ export function decodeOutput(id: string) {
 }
 
 export function clusterOf(name: string) {
-  return queryOptions(liveOne<ClusterDetail>('clusters', name, `/clusters/${encodeURIComponent(name)}`));
+  return queryOptions(liveOne<ClusterDetail, Cluster>('clusters', name, `/clusters/${encodeURIComponent(name)}`, { apiEnablements: true, works: true }));
 }
 
 function remember(registration: Registration): Promise<void> {

@@ -31,7 +31,7 @@ export function workloadList(filter: Filter, all: boolean, sort: string) {
 }
 
 export function workloadDetail(key: WorkloadKey) {
-  return queryOptions(liveOne<WorkloadDetail>('workloads', idOf(key), path(key), topicOf(key)));
+  return queryOptions(liveOne<WorkloadDetail, WorkloadDetail>('workloads', idOf(key), path(key), {}, { topic: topicOf(key) }));
 }
 
 /** For how long the hub gives others the same answer about pods. */

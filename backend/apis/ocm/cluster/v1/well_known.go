@@ -56,7 +56,7 @@ const (
 const (
 	// ConditionHubAccepted is written by the hub.
 	ConditionHubAccepted = "HubAcceptedManagedCluster"
-	// ConditionHubDenied is in the API and nobody writes it.
+	// ConditionHubDenied is written by this hub while a denial waits, and says for what. In the field nobody writes it.
 	ConditionHubDenied = "HubDeniedManagedCluster"
 	// ConditionJoined is written by the agent and never reset.
 	ConditionJoined = "ManagedClusterJoined"
@@ -76,6 +76,7 @@ const (
 const (
 	ReasonAccepted                   = "HubClusterAdminAccepted"
 	ReasonDenied                     = "HubClusterAdminDenied"
+	ReasonWorksRemaining             = "WorksRemaining"
 	ReasonAcceptError                = "Error"
 	ReasonJoined                     = "ManagedClusterJoined"
 	ReasonAvailable                  = "ManagedClusterAvailable"

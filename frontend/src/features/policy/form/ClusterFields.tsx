@@ -25,7 +25,7 @@ export function ClusterFields() {
     const { clusterAffinities, clusterAffinity, ...rest } = asObject(valueAt(value, placement));
     const first = mode === 'groups' && Array.isArray(clusterAffinities) ? withoutName(clusterAffinities[0]) : asObject(clusterAffinity);
     if (next === 'all') draft.set(placement, rest);
-    if (next === 'one') draft.set(placement, { ...rest, clusterAffinity: Object.keys(first).length > 0 ? first : { clusterNames: [] } });
+    if (next === 'one') draft.set(placement, { ...rest, clusterAffinity: first });
     if (next === 'groups') draft.set(placement, { ...rest, clusterAffinities: [{ affinityName: 'primary', ...first }, { affinityName: 'backup' }] });
   };
   return (

@@ -31,7 +31,7 @@ export function OverrideForm({ namespaced }: { namespaced: boolean }) {
             <OverriderList path={[...rules, index, 'overriders']} rule={index + 1} />
           </Item>
         ))}
-        <AddButton label={words.addRule} onClick={() => add({ targetCluster: { clusterNames: [] }, overriders: { imageOverrider: [{ component: 'Tag', operator: 'replace', value: '' }] } })} />
+        <AddButton label={words.addRule} onClick={() => add({ targetCluster: {}, overriders: { imageOverrider: [{ component: 'Tag', operator: 'replace', value: '' }] } })} />
         <OtherFields shown={['resourceSelectors', 'overrideRules', 'targetCluster', 'overriders']} />
       </Block>
     </>
@@ -44,7 +44,7 @@ function Target({ path }: { path: Path }) {
   const mode = valueAt(value, path) === undefined ? 'all' : 'one';
   const choose = (next: string) => {
     if (disabled || next === mode) return;
-    draft.set(path, next === 'one' ? { clusterNames: [] } : undefined);
+    draft.set(path, next === 'one' ? {} : undefined);
   };
   return (
     <>

@@ -59,7 +59,11 @@ export function OverriderFields({ sort, path }: { sort: Sort; path: Path }) {
 
 function Operator({ path, operators }: { path: Path; operators: readonly (typeof all[number])[] }) {
   const words = useWords(formWords);
-  return <SelectField path={[...path, 'operator']} label={words.what} options={operators.map((operator) => [operator, words.whats[operator]] as const)} />;
+  const { draft, value } = useForm();
+  const held: Path = [...path, 'value'];
+  // What is taken away needs no value; one that somebody wrote stays until they take it out.
+  const take = (operator: string) => draft.setAll([[[...path, 'operator'], operator], ...(operator === 'remove' && valueAt(value, held) === '' ? [[held, undefined] as const] : [])]);
+  return <SelectField path={[...path, 'operator']} label={words.what} options={operators.map((operator) => [operator, words.whats[operator]] as const)} take={take} />;
 }
 
 /** Hides a value that the operator does not take. */

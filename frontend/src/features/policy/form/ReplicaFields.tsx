@@ -47,7 +47,7 @@ function Weights() {
           </Line>
         </Item>
       ))}
-      <AddButton label={words.addWeight} onClick={() => add({ targetCluster: { clusterNames: [] }, weight: 1 })} />
+      <AddButton label={words.addWeight} onClick={() => add({ targetCluster: {}, weight: 1 })} />
     </>
   );
 }

@@ -19,7 +19,7 @@ export function schedulingOf(division: string, names: readonly string[]): Record
     case 'even': return weighted;
     case 'aggregated': return { ...weighted, replicaDivisionPreference: 'Aggregated' };
     case 'dynamic': return { ...weighted, weightPreference: { dynamicWeight: 'AvailableReplicas' } };
-    case 'static': return { ...weighted, weightPreference: { staticWeightList: [0, 1].map((index) => ({ targetCluster: { clusterNames: names.slice(index, index + 1) }, weight: 1 })) } };
+    case 'static': return { ...weighted, weightPreference: { staticWeightList: [names[0], names[1]].map((name) => ({ targetCluster: name === undefined ? {} : { clusterNames: [name] }, weight: 1 })) } };
     default: return undefined;
   }
 }

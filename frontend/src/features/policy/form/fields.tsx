@@ -65,14 +65,14 @@ export function NumberField({ path, label, note, placeholder, className, least }
   );
 }
 
-/** One of a few; the empty key takes the value away. */
-export function SelectField({ path, label, note, className, options }: FieldProps & { options: readonly (readonly [key: string, label: string])[] }) {
+/** One of a few; the empty key takes the value away. `take` may set more than the value. */
+export function SelectField({ path, label, note, className, options, take }: FieldProps & { options: readonly (readonly [key: string, label: string])[]; take?: (value: string) => void }) {
   const { value, set, error, disabled } = useField<string>(path);
   const held = text(value);
   const known = options.some(([key]) => key === held);
   return (
     <At path={path} className={className}>
-      <NativeSelect label={label} description={note} error={error} disabled={disabled} value={held} onChange={(event) => set(event.target.value || undefined)}>
+      <NativeSelect label={label} description={note} error={error} disabled={disabled} value={held} onChange={(event) => (take ?? set)(event.target.value)}>
         {!known && <option value={held}>{held}</option>}
         {options.map(([key, shown]) => <option key={key} value={key}>{shown}</option>)}
       </NativeSelect>

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { valueAt } from '@/shared/yaml/value';
 import { read, write } from './anyValue';
 import { type Division, divisionOf, schedulingOf } from './division';
 
@@ -21,4 +22,10 @@ it.each<Division>(['duplicated', 'even', 'static', 'dynamic', 'aggregated'])('%s
 it('knows that an empty object divides evenly and that the type Duplicated does not divide', () => {
   expect(divisionOf({})).toBe('even');
   expect(divisionOf({ replicaSchedulingType: 'Duplicated' })).toBe('duplicated');
+});
+
+it('weighs two clusters where there are two, and any cluster where there is one', () => {
+  const weights = (names: string[]) => valueAt(schedulingOf('static', names), ['weightPreference', 'staticWeightList']);
+  expect(weights(['a', 'b', 'c'])).toEqual([{ targetCluster: { clusterNames: ['a'] }, weight: 1 }, { targetCluster: { clusterNames: ['b'] }, weight: 1 }]);
+  expect(weights(['a'])).toEqual([{ targetCluster: { clusterNames: ['a'] }, weight: 1 }, { targetCluster: {}, weight: 1 }]);
 });

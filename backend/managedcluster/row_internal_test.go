@@ -1,0 +1,34 @@
+package managedcluster
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+)
+
+// TestRowOfADenial tells what a denial waits for, in the hub's words, until it is
+// done.
+func TestRowOfADenial(t *testing.T) {
+	t.Parallel()
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(midday)}
+	}
+	accepted := condition(ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted, "The hub accepts this cluster.")
+	for name, c := range map[string]struct {
+		conditions      []metav1.Condition
+		reason, message string
+		since           bool
+	}{
+		"this moment": {[]metav1.Condition{accepted}, ocmv1.ReasonDenied, "The hub withdraws its acceptance.", false},
+		"held by works": {[]metav1.Condition{accepted, condition(ocmv1.ConditionHubDenied, metav1.ConditionFalse, ocmv1.ReasonWorksRemaining, "waits for: web")},
+			ocmv1.ReasonWorksRemaining, "waits for: web", true},
+		"done": {[]metav1.Condition{condition(ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied, "denied")}, ocmv1.ReasonDenied, "denied", true},
+	} {
+		row := rowOf(&ocmv1.ManagedCluster{Status: ocmv1.ManagedClusterStatus{Conditions: c.conditions}})
+		if row.State != StateDenied || row.Reason != c.reason || row.Message != c.message || (row.Since != nil) != c.since {
+			t.Errorf("%s: %s %s %q since %v, want denied %s %q", name, row.State, row.Reason, row.Message, row.Since, c.reason, c.message)
+		}
+	}
+}
