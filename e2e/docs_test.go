@@ -54,6 +54,7 @@ func (r *reader) follow(t *testing.T, page string) {
 			}
 		case "console":
 			r.steps(t, text)
+		case "text": // a drawing
 		default:
 			t.Fatalf("%s has a box in %q: neither YAML nor commands with what they print", page, b.language)
 		}

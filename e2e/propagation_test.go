@@ -203,7 +203,9 @@ func TestWalkthrough(t *testing.T) {
 			kubelets.Go(func() { keepPodsRunning(ctx, m) })
 		}
 		page := &reader{here: strings.NewReplacer(), kubeconfigs: map[string]string{"hub": f.Kubeconfig, "one": f.push.Kubeconfig, "two": f.pull.Kubeconfig}}
-		page.follow(t, "docs/walkthrough.md")
+		for _, name := range []string{"walkthrough", "status", "overrides"} {
+			page.follow(t, "docs/"+name+".md")
+		}
 	})
 	t.Run("events", f.seeEvents)
 	t.Run("restarted", f.restartUnnoticed)
