@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -103,6 +105,10 @@ func TestRealClusters(t *testing.T) {
 				`"1.20"`, `"`+otherTag+`"`, "\nnginx:1.20\n", "\n"+otherWebImage+"\n", "\nnginx\n", "\n"+cluster.WebImage+"\n"),
 		}
 		page.follow(t, "docs/walkthrough.md")
+		for _, m := range members {
+			podsGone(t, m, "nginx")
+		}
+		t.Run("in the other order", func(t *testing.T) { walkLate(t, h, open, hidden) })
 	})
 	t.Run("push leaves", func(t *testing.T) { unjoinReal(t, h, open) })
 	t.Run("pull leaves", func(t *testing.T) { unregisterReal(t, h, hidden) })
@@ -140,6 +146,70 @@ func loadWalkthroughImages(t *testing.T, clusters ...*cluster.Cluster) {
 			}
 		}
 	}
+}
+
+// walkLate has the Deployment there before its policy, and watches what kubectl
+// would print of it on its way.
+func walkLate(t *testing.T, h *hub, members ...*cluster.Cluster) {
+	const name = "late"
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	printed := map[string]func() string{"hub": printedOf(ctx, t, h.Kubeconfig, name)}
+	for _, m := range members {
+		printed[m.Kubeconfig()] = printedOf(ctx, t, m.Kubeconfig(), name)
+	}
+	kubectl(t, h.Kubeconfig, "create", "deployment", name, "--image", cluster.WebImage)
+	policy := strings.NewReplacer("cluster1", "open", "cluster2", "hidden").Replace(fmt.Sprintf(walkthroughPolicy, name))
+	if r := runWith(t, policy, "kube", "kubectl", "--kubeconfig", h.Kubeconfig, "apply", "-f", "-"); r.code != 0 {
+		t.Fatalf("apply: status %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	for of, next := range printed {
+		stages := []string{"0/1 1 0", "1/1 1 1"}
+		if of == "hub" {
+			stages = []string{"0/1 0 0", "2/1 2 2"}
+		}
+		for got := ""; len(stages) > 0; {
+			line := next()
+			if line == "" {
+				t.Fatalf("%s: the Deployment prints%s and then no more, want %s", of, got, stages[0])
+			}
+			if got += ", " + line; line == stages[0] {
+				stages = stages[1:]
+			}
+		}
+	}
+	kubectl(t, h.Kubeconfig, "delete", "propagationpolicy,deployment", name)
+	for _, m := range members {
+		podsGone(t, m, name)
+	}
+}
+
+// printedOf gives READY, UP-TO-DATE and AVAILABLE of a Deployment from each of its
+// changes from now on, "" once the context has ended.
+func printedOf(ctx context.Context, t *testing.T, kubeconfig, name string) func() string {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(loadConfig(t, kubeconfig))
+	changes, err := client.AppsV1().Deployments(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		for e := range changes.ResultChan() {
+			if d, ok := e.Object.(*appsv1.Deployment); ok {
+				return fmt.Sprintf("%d/%d %d %d", d.Status.ReadyReplicas, *d.Spec.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
+			}
+		}
+		return ""
+	}
+}
+
+// podsGone waits until no pod of a Deployment is left.
+func podsGone(t *testing.T, m *cluster.Cluster, app string) {
+	t.Helper()
+	eventually(t, "the pods of "+app+" are gone", func(ctx context.Context) bool {
+		left, err := m.Kubectl(ctx, nil, "get", "pods", "-l", "app="+app, "-o", "name")
+		return err == nil && strings.TrimSpace(left) == ""
+	})
 }
 
 func pushReal(t *testing.T, h *hub, m *cluster.Cluster) {
