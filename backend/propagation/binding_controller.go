@@ -19,7 +19,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"muster.dev/muster/backend/apis"
 	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
@@ -280,10 +279,8 @@ func (b *round) send(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if asks := b.template.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]; !knownConflictResolution(asks) {
-		log.FromContext(ctx).Info("a template asks for an unknown conflict resolution, its policy decides", "namespace", b.template.GetNamespace(), "name", b.template.GetName())
-	}
 	renderer := NewRenderer(Source{Template: b.template, Binding: b.binding, Overrides: overrides}, b.interpreter)
+	b.troubles.tell(b.events, b.name, "", eventOddConflict, renderer.oddConflictResolution(), b.template)
 	var mu sync.Mutex
 	failed, stuck, news := failures{}, false, sent{}
 	standing := map[string]string{} // the names of Works by their namespace

@@ -16,7 +16,8 @@ import (
 	"muster.dev/muster/backend/kube"
 )
 
-// Reasons of Events about bindings and their templates (contract section 3.8).
+// Reasons of Events about bindings and their templates (contract section 3.8; the
+// last is our own).
 const (
 	eventSyncWork          = "SyncWorkSucceed"
 	eventSyncWorkFailed    = "SyncWorkFailed"
@@ -27,6 +28,7 @@ const (
 	eventAggregateFailed   = "AggregateStatusFailed"
 	eventCollectStatus     = "CollectOverallStatusSucceed"
 	eventCollectFailed     = "CollectOverallStatusFailed"
+	eventOddConflict       = "UnknownConflictResolution"
 	messageFullyApplied    = "Every cluster has what it should."
 	messageNoClusterChosen = "No cluster is to have it."
 )

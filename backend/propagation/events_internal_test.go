@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"muster.dev/muster/agent/interpret"
+	clusterv1alpha1 "muster.dev/muster/backend/apis/cluster/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha1 "muster.dev/muster/backend/apis/work/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
@@ -79,6 +82,52 @@ func TestCleanupFailureIsTold(t *testing.T) {
 			t.Errorf("%s: error %v", round.when, err)
 		}
 		expectTold(t, round.when, recorder, round.told...)
+	}
+}
+
+// A template that asks for a conflict resolution that there is none of is told so,
+// once for each such word, however often its binding is looked at; its Works are made
+// as the policy wants them.
+func TestOddConflictResolutionIsTold(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}).Build()
+	recorder := events.NewFakeRecorder(9)
+	r := newBindingReconciler(hub, hub, Deps{Interpreter: interpret.Native()}, recorder)
+	name := types.NamespacedName{Namespace: "default", Name: "x-configmap"}
+	binding := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"}},
+		Spec:       workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}}, ConflictResolution: policyv1alpha1.ConflictOverwrite},
+	}
+	odd := func(word string) string {
+		return `Warning UnknownConflictResolution annotation work.karmada.io/conflict-resolution is "` + word + `", which means nothing: ` +
+			`where a member has the object already, its policy decides (overwrite); write "overwrite" to take that over or "abort" to leave it alone, or take the annotation away`
+	}
+	for _, row := range []struct {
+		when, asks, made string
+		told             []string
+	}{
+		{"at first", "Abort", "overwrite", []string{odd("Abort")}},
+		{"the same again", "Abort", "overwrite", nil},
+		{"another word", "maybe", "overwrite", []string{odd("maybe")}},
+		{"a known word", "abort", "abort", nil},
+		{"the odd one again", "maybe", "overwrite", []string{odd("maybe")}},
+		{"none", "", "overwrite", nil},
+	} {
+		o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: x}}")
+		if row.asks != "" {
+			o.SetAnnotations(map[string]string{workv1alpha1.ConflictResolutionAnnotation: row.asks})
+		}
+		look := &round{BindingReconciler: r, name: name, binding: binding, works: map[types.NamespacedName]bool{}, template: o}
+		if _, err := look.send(t.Context()); err != nil {
+			t.Fatalf("%s: %v", row.when, err)
+		}
+		warnings := slices.DeleteFunc(toldOf(recorder), func(event string) bool { return !strings.HasPrefix(event, "Warning ") })
+		if diff := cmp.Diff(row.told, warnings, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +told):\n%s", row.when, diff)
+		}
+		var made workv1alpha1.WorkList
+		if err := hub.List(t.Context(), &made); err != nil || len(made.Items) != 1 || made.Items[0].Annotations[workv1alpha1.ConflictResolutionAnnotation] != row.made {
+			t.Errorf("%s: %v, made %+v", row.when, err, made.Items)
+		}
 	}
 }
 

@@ -231,6 +231,17 @@ func knownConflictResolution(value string) bool {
 	return value == "" || value == workv1alpha1.ConflictResolutionOverwrite || value == workv1alpha1.ConflictResolutionAbort
 }
 
+// oddConflictResolution says that the template asks for a conflict resolution that
+// there is none of, and what to write; "" if it does not.
+func (r *Renderer) oddConflictResolution() string {
+	asks := r.source.Template.GetAnnotations()[workv1alpha1.ConflictResolutionAnnotation]
+	if knownConflictResolution(asks) {
+		return ""
+	}
+	return fmt.Sprintf("annotation %s is %.40q, which means nothing: where a member has the object already, its policy decides (%s); write %q to take that over or %q to leave it alone, or take the annotation away",
+		workv1alpha1.ConflictResolutionAnnotation, asks, r.conflictResolution(), workv1alpha1.ConflictResolutionOverwrite, workv1alpha1.ConflictResolutionAbort)
+}
+
 // task returns what a target of the binding is to get.
 func (r *Renderer) task(target Target, rendered *Rendered) (*work.Task, error) {
 	spec := r.source.Binding.BindingSpec()
