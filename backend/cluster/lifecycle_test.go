@@ -132,6 +132,22 @@ func (h *hubUnderTest) awaitRemoved(t *testing.T, name string) time.Duration {
 	return took
 }
 
+// told are the reasons of the Events about the removal of a cluster, each once; those
+// about what has no namespace are kept in default.
+func (h *hubUnderTest) told(ctx context.Context, name string) map[string]corev1.Event {
+	var list corev1.EventList
+	if err := h.Client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		return nil
+	}
+	told := map[string]corev1.Event{}
+	for _, event := range list.Items {
+		if about := event.InvolvedObject; about.Kind == "Cluster" && about.Name == name && strings.HasPrefix(event.Reason, "RemoveExecutionSpace") {
+			told[event.Reason] = event
+		}
+	}
+	return told
+}
+
 func (h *hubUnderTest) setReady(t *testing.T, name string, status metav1.ConditionStatus) {
 	t.Helper()
 	h.Await(t, "readiness of "+name, func(ctx context.Context) bool {
@@ -248,8 +264,13 @@ func testRemoval(t *testing.T, h *hubUnderTest) {
 	}}
 	h.Create(t, binding)
 	h.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "other"}})
+	uid := h.cluster(t.Context(), "e1").UID
 	h.remove(t, "e1")
 	t.Logf("removed in %s", h.awaitRemoved(t, "e1"))
+	h.Await(t, "word of the end", func(ctx context.Context) bool {
+		event, told := h.told(ctx, "e1")[cluster.EventRemoveExecutionSpace]
+		return told && event.Type == corev1.EventTypeNormal && event.InvolvedObject.UID == uid
+	})
 	if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
 		t.Fatal(err)
 	}
@@ -303,6 +324,13 @@ func testRemovalBlocked(t *testing.T, h *hubUnderTest) {
 		removing := meta.FindStatusCondition(h.cluster(ctx, "b1").Status.Conditions, cluster.ConditionRemoving)
 		return removing != nil && removing.Reason == cluster.ReasonWaitingForNamespace && strings.Contains(removing.Message, "configmaps")
 	})
+	h.Await(t, "word of the wait", func(ctx context.Context) bool {
+		event, told := h.told(ctx, "b1")[cluster.EventRemoveExecutionSpaceFailed]
+		return told && event.Type == corev1.EventTypeWarning && strings.Contains(event.Message, "configmaps")
+	})
+	if _, told := h.told(t.Context(), "b1")[cluster.EventRemoveExecutionSpace]; told {
+		t.Error("the namespace is told to be gone while it is held")
+	}
 	h.Await(t, "release", func(ctx context.Context) bool {
 		if err := h.Client.Get(ctx, client.ObjectKeyFromObject(held), held); err != nil {
 			return apierrors.IsNotFound(err)
@@ -311,6 +339,10 @@ func testRemovalBlocked(t *testing.T, h *hubUnderTest) {
 		return h.Client.Update(ctx, held) == nil
 	})
 	h.awaitRemoved(t, "b1")
+	h.Await(t, "word of the end", func(ctx context.Context) bool {
+		_, told := h.told(ctx, "b1")[cluster.EventRemoveExecutionSpace]
+		return told
+	})
 }
 
 // testRemovalByForce takes the finalizer off a cluster whose Works are held, as
