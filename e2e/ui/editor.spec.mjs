@@ -258,6 +258,15 @@ test('the pickers write the clusters that are chosen, and take back what is not 
   await form.getByLabel('By name', { exact: true }).click();
   for (const name of ['cluster1', 'cluster2']) await page.getByRole('option', { name }).click();
   await line('- cluster2').waitFor();
+  // None is not every cluster: who takes the last one out is asked which it shall be.
+  for (let pills = 2; pills > 0; pills--) await page.keyboard.press('Backspace');
+  await line('clusterAffinity: {}').waitFor();
+  await field('spec.placement.clusterAffinity.clusterNames').getByText('No cluster is chosen').waitFor();
+  await form.getByRole('button', { name: 'chosen clusters', pressed: true }).waitFor();
+  await save().and(page.locator(':disabled')).waitFor();
+  await form.getByLabel('By name', { exact: true }).click();
+  for (const name of ['cluster1', 'cluster2']) await page.getByRole('option', { name }).click();
+  await line('- cluster2').waitFor();
   await form.getByRole('button', { name: 'Add bound' }).click();
   await line('spreadByField: cluster').waitFor();
   await form.getByRole('button', { name: 'Remove bound 1' }).click();

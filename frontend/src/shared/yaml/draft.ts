@@ -126,11 +126,11 @@ export class Draft {
     this.lightUp(path);
   }
 
-  /** Takes the path away, and with it the parents that would be left empty, up to the section of the document or a list's item. */
-  clear(path: Path): void {
+  /** Takes the path away, and with it the parents that would be left empty, up to the section of the document, a list's item or what is to be kept. */
+  clear(path: Path, keep: Path = []): void {
     const { value } = this.snapshot.parsed;
     let gone = path;
-    for (let above = path.slice(0, -1); above.length > 1 && typeof above.at(-1) === 'string'; above = above.slice(0, -1)) {
+    for (let above = path.slice(0, -1); above.length > Math.max(1, keep.length) && typeof above.at(-1) === 'string'; above = above.slice(0, -1)) {
       const held = valueAt(value, above);
       if (held === undefined || Object.keys(held as object).length > 1) break;
       gone = above;

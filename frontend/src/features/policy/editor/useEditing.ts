@@ -9,12 +9,13 @@ import { useMay } from '@/api/session';
 import type { PolicyAt } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { uiWords } from '@/shared/ui/words';
+import { parse } from '@/shared/yaml/parse';
 import { diagnosticsOf, type EditorProblem, hubProblems, problemAt, syntaxProblems } from '@/shared/yaml/problems';
 import type { KindFacts } from '../kinds';
 import { dryRun, fleet, policyExists, policySchema, preview as previewOf } from '../queries';
 import type { FieldProblem } from '../types';
 import { identityOf, sameIdentity } from './identity';
-import { schemaProblems } from './problems';
+import { choiceProblems, schemaProblems } from './problems';
 import type { Base, EditSession } from './session';
 import { editorWords } from './words';
 
@@ -50,6 +51,8 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
   const exists = useQuery(policyExists(identity, !saved && text === settled)).data === true;
   useEffect(() => known.learn(schema, clusters.map((cluster) => cluster.name)), [known, schema, clusters]);
 
+  const before = useMemo(() => (saved ? parse(base.yaml).value : undefined), [saved, base]);
+
   const own = useMemo(() => {
     const list = [...syntaxProblems(parsed, faults), ...schemaProblems(parsed, schema, words)];
     if (parsed.faults.length > 0) return list;
@@ -57,8 +60,8 @@ export function useEditing({ session, base, opened, saved, force }: EditingOptio
     if (!identity.name && !list.some((problem) => problem.path.join('.') === 'metadata')) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.noName));
     if (saved && !sameIdentity(identity, saved)) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.renamed));
     if (exists) list.push(problemAt(parsed, ['metadata', 'name'], words.faults.exists));
-    return list;
-  }, [parsed, schema, words, faults, identity, saved, exists]);
+    return [...list, ...choiceProblems(parsed, before, words)];
+  }, [parsed, schema, words, faults, identity, saved, before, exists]);
 
   const readable = parsed.faults.length === 0;
   const preview = useQuery(previewOf(asked, readable && identity.known));

@@ -37,6 +37,7 @@ export const en = {
     most: (bound: number) => `This must be at most ${bound}.`,
     items: (bound: number) => (bound === 1 ? 'At least one entry is needed.' : `At least ${bound} entries are needed.`),
     noName: 'A policy needs a name.',
+    noCluster: 'No cluster is chosen, which would mean every cluster. Choose some, or “every cluster”.',
     renamed: 'Name, namespace and kind of a saved policy stay. Make a new one instead.',
     wrongKind: 'This is not one of the four kinds of policies.',
     exists: 'There is a policy of this name already.',

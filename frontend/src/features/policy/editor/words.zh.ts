@@ -39,6 +39,7 @@ export const zh: EditorWords = {
     most: (bound) => `不能大于 ${bound}。`,
     items: (bound) => `至少需要 ${bound} 项。`,
     noName: '策略需要名称。',
+    noCluster: '没有选定集群，这会表示所有集群。请选定集群，或改为“所有集群”。',
     renamed: '已保存的策略不能改变名称、命名空间和类型，请另建一个。',
     wrongKind: '这不是四种策略之一。',
     exists: '已有同名策略。',

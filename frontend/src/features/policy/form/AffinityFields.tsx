@@ -2,34 +2,39 @@ import { useWords } from '@/shared/hooks/useWords';
 import type { Path } from '@/shared/yaml/path';
 import { valueAt } from '@/shared/yaml/value';
 import { AddButton, Item, Line } from './Block';
-import { useForm, useList } from './context';
+import { choosesNone } from './choice';
+import { useField, useForm, useList } from './context';
 import { PairsField, SelectField, TagsField } from './fields';
 import { labelsOf, namesOf, placesOf } from './fleet';
 import { formWords } from './words';
 
 const placeFields = ['provider', 'region', 'zone'] as const;
 
-/** A choice of clusters: by name, by label, by place, and some never. What is empty does not narrow it. */
+/**
+ * A choice of clusters: by name, by label, by place, and some never. What is empty does not narrow it. The choice stays when the last of it
+ * is taken out, or whoever exchanges one cluster for another would be back at every cluster in between.
+ */
 export function AffinityFields({ path }: { path: Path }) {
   const words = useWords(formWords);
   const { value, clusters } = useForm();
+  const { error } = useField([...path, 'clusterNames']);
   const expressions = valueAt(value, [...path, 'labelSelector', 'matchExpressions']);
   const names = namesOf(clusters);
   return (
     <>
-      <TagsField path={[...path, 'clusterNames']} label={words.names} placeholder={words.namesHint} options={names} />
-      <PairsField path={[...path, 'labelSelector', 'matchLabels']} label={words.clusterLabels} options={labelsOf(clusters)} />
+      <TagsField path={[...path, 'clusterNames']} keep={path} label={words.names} note={!error && choosesNone(valueAt(value, path)) ? words.noneChosen : undefined} placeholder={error ? undefined : words.namesHint} options={names} />
+      <PairsField path={[...path, 'labelSelector', 'matchLabels']} keep={path} label={words.clusterLabels} options={labelsOf(clusters)} />
       {Array.isArray(expressions) && expressions.length > 0 && <p className="dim small">{words.expressions(expressions.length)}</p>}
-      <Places path={[...path, 'fieldSelector', 'matchExpressions']} />
-      <TagsField path={[...path, 'exclude']} label={words.exclude} options={names} />
+      <Places path={[...path, 'fieldSelector', 'matchExpressions']} keep={path} />
+      <TagsField path={[...path, 'exclude']} keep={path} label={words.exclude} options={names} />
     </>
   );
 }
 
-function Places({ path }: { path: Path }) {
+function Places({ path, keep }: { path: Path; keep: Path }) {
   const words = useWords(formWords);
   const { clusters } = useForm();
-  const { items, add, remove } = useList(path);
+  const { items, add, remove } = useList(path, keep);
   return (
     <>
       {items.map((item, index) => (

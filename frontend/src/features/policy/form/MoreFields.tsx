@@ -1,3 +1,4 @@
+import '@mantine/core/styles/Combobox.layer.css';
 import { NativeSelect } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
 import type { Path } from '@/shared/yaml/path';
@@ -46,7 +47,7 @@ function Suspension() {
   const { draft, value, disabled, clusters } = useForm();
   const path = spec('suspension');
   const held = valueAt(value, path);
-  const some = [...path, 'dispatchingOnClusters', 'clusterNames'];
+  const some = [...path, 'dispatchingOnClusters'];
   const mode = !isObject(held) ? 'none' : held['dispatching'] === true ? 'all' : held['dispatchingOnClusters'] !== undefined ? 'some' : 'none';
   const choose = (next: string) => {
     if (next === 'none') draft.clear(path);
@@ -57,7 +58,7 @@ function Suspension() {
       <At path={path}>
         <NativeSelect label={words.suspension} disabled={disabled} value={mode} onChange={(event) => choose(event.target.value)} data={Object.entries(words.suspensions).map(([key, label]) => ({ value: key, label }))} />
       </At>
-      {mode === 'some' && <TagsField path={some} label={words.heldBack} options={namesOf(clusters)} />}
+      {mode === 'some' && <TagsField path={[...some, 'clusterNames']} keep={some} label={words.heldBack} placeholder={words.heldBackHint} options={namesOf(clusters)} />}
     </>
   );
 }

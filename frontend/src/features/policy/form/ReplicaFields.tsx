@@ -1,3 +1,4 @@
+import '@mantine/core/styles/Combobox.layer.css';
 import { NativeSelect } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
 import type { Path } from '@/shared/yaml/path';
@@ -42,7 +43,7 @@ function Weights() {
       {items.map((_, index) => (
         <Item key={index} path={[...weights, index]} remove={words.removeWeight(index + 1)} onRemove={() => remove(index)}>
           <Line>
-            <TagsField path={[...weights, index, 'targetCluster', 'clusterNames']} label={words.weightClusters} placeholder={words.namesHint} options={namesOf(clusters)} />
+            <TagsField path={[...weights, index, 'targetCluster', 'clusterNames']} keep={[...weights, index, 'targetCluster']} label={words.weightClusters} placeholder={words.namesHint} options={namesOf(clusters)} />
             <NumberField path={[...weights, index, 'weight']} label={words.weight} least={1} />
           </Line>
         </Item>

@@ -28,13 +28,13 @@ export function useForm(): FormState {
   return form;
 }
 
-/** One value of the document. Setting it to undefined or an empty text takes it away, with parents left empty. */
-export function useField<T>(path: Path): { value: T | undefined; set: (next: T | undefined) => void; error: string | undefined; disabled: boolean; name: string } {
+/** One value of the document. Setting it to undefined or an empty text takes it away, with parents left empty, up to the one to keep. */
+export function useField<T>(path: Path, keep?: Path): { value: T | undefined; set: (next: T | undefined) => void; error: string | undefined; disabled: boolean; name: string } {
   const { draft, value, problems, disabled } = useForm();
   const problem = problems.find((one) => one.severity === 'error' && samePath(one.path, path));
   return {
     value: valueAt(value, path) as T | undefined,
-    set: (next) => (next === undefined || next === '' ? draft.clear(path) : draft.set(path, next)),
+    set: (next) => (next === undefined || next === '' ? draft.clear(path, keep) : draft.set(path, next)),
     error: problem?.message,
     disabled,
     name: formatPath(path),
@@ -42,14 +42,14 @@ export function useField<T>(path: Path): { value: T | undefined; set: (next: T |
 }
 
 /** A list of the document; an entry that is not what it should be shows as empty fields. */
-export function useList<T = Record<string, unknown>>(path: Path): { items: T[]; add: (item: T) => void; remove: (index: number) => void; disabled: boolean } {
+export function useList<T = Record<string, unknown>>(path: Path, keep?: Path): { items: T[]; add: (item: T) => void; remove: (index: number) => void; disabled: boolean } {
   const { draft, value, disabled } = useForm();
   const held = valueAt(value, path);
   const items = Array.isArray(held) ? (held as T[]) : [];
   return {
     items,
     add: (item) => draft.set(path, [...items, item]),
-    remove: (index) => (items.length === 1 ? draft.clear(path) : draft.set(path, items.toSpliced(index, 1))),
+    remove: (index) => (items.length === 1 ? draft.clear(path, keep) : draft.set(path, items.toSpliced(index, 1))),
     disabled,
   };
 }

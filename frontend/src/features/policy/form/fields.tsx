@@ -90,9 +90,15 @@ export function CheckField({ path, label, on = true }: FieldProps & { on?: unkno
   );
 }
 
+/** Pills: what may be chosen, and the parent that stays when the last one goes. */
+interface PillsProps extends FieldProps {
+  options?: readonly string[];
+  keep?: Path;
+}
+
 /** A list of texts as pills. */
-export function TagsField({ path, label, note, placeholder, className, options = [] }: FieldProps & { options?: readonly string[] }) {
-  const { value, set, error, disabled } = useField<unknown>(path);
+export function TagsField({ path, label, note, placeholder, className, options = [], keep }: PillsProps) {
+  const { value, set, error, disabled } = useField<unknown>(path, keep);
   const held = Array.isArray(value) ? value.map(String) : [];
   return (
     <At path={path} className={className}>
@@ -102,9 +108,9 @@ export function TagsField({ path, label, note, placeholder, className, options =
 }
 
 /** A map of texts as pills that read key=value. */
-export function PairsField({ path, label, note, className, options = [] }: FieldProps & { options?: readonly string[] }) {
+export function PairsField({ path, label, note, className, options = [], keep }: PillsProps) {
   const words = useWords(formWords);
-  const { value, set, error, disabled } = useField<Record<string, unknown>>(path);
+  const { value, set, error, disabled } = useField<Record<string, unknown>>(path, keep);
   const [bad, setBad] = useState(false);
   const held = Object.entries(value ?? {}).map(([key, one]) => `${key}=${String(one ?? '')}`);
   const change = (next: string[]) => {
