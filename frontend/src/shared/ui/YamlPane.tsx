@@ -1,3 +1,4 @@
+import { closeCompletion } from '@codemirror/autocomplete';
 import { EditorView } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { pathAt } from '@/shared/yaml/parse';
@@ -23,6 +24,7 @@ export function YamlPane({ draft, onCursor }: { draft: Draft; onCursor: (path: P
     });
     const stop = draft.show((transaction) => view.update([transaction]), () => view.focus());
     return () => {
+      closeCompletion(view); // the draft outlives the page, an open list does not
       stop();
       view.destroy();
     };
