@@ -1,3 +1,5 @@
+import '@mantine/core/styles/Checkbox.layer.css';
+import '@mantine/core/styles/InlineInput.layer.css';
 import { Button, Checkbox } from '@mantine/core';
 import type { BulkDecision, WaitingRow } from '@/api/model';
 import { useWords } from '@/shared/hooks/useWords';

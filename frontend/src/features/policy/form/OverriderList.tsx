@@ -1,3 +1,4 @@
+import '@mantine/core/styles/Combobox.layer.css';
 import { NativeSelect } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
 import type { Path } from '@/shared/yaml/path';

@@ -1,3 +1,4 @@
+import '@mantine/core/styles/NumberInput.layer.css';
 import { NumberInput, TextInput } from '@mantine/core';
 import { useWords } from '@/shared/hooks/useWords';
 import type { Draft, Snapshot } from '@/shared/yaml/draft';
