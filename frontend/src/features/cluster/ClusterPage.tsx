@@ -9,7 +9,7 @@ import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { part } from '@/shared/part';
 import { Empty } from '@/shared/ui/Empty';
-import { Notice } from '@/shared/ui/Notice';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { TabBar } from '@/shared/ui/TabBar';
 import { ClusterHead } from './ClusterHead';
@@ -42,7 +42,7 @@ export default function ClusterPage({ name }: { name: string }) {
       </Empty>
     );
   }
-  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  if (query.error && !query.data) return <FailedPage title={name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.clusters()}>{words.toFleet}</Link>} />;
   if (!query.data) return <Placeholder rows={8} />;
   const cluster = query.data;
   const LeaveDialog = cluster.state === 'removing' ? ForceDialog : RemoveDialog;

@@ -13,6 +13,7 @@ import { useWords } from '@/shared/hooks/useWords';
 import { part } from '@/shared/part';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Notice } from '@/shared/ui/Notice';
 import { PageHead } from '@/shared/ui/PageHead';
 import { Placeholder } from '@/shared/ui/Placeholder';
@@ -52,7 +53,7 @@ export default function ManagedPage({ name }: { name: string }) {
       </Empty>
     );
   }
-  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  if (query.error && !query.data) return <FailedPage title={name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.managedClusters()}>{words.toFleet}</Link>} />;
   if (!query.data) return <Placeholder rows={8} />;
   const cluster = query.data;
   const set = (key: string, value: string | undefined) => setSearch((all) => {

@@ -11,6 +11,7 @@ import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Age } from '@/shared/ui/Age';
 import { Empty } from '@/shared/ui/Empty';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Facts } from '@/shared/ui/Facts';
 import { Notice } from '@/shared/ui/Notice';
 import { PageHead } from '@/shared/ui/PageHead';
@@ -37,7 +38,7 @@ export default function PlacementPage({ namespace, name }: { namespace: string; 
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={words.goneTitle(name)} action={<Link href={paths.placements()}>{words.toList}</Link>}>{words.goneText}</Empty>;
   }
-  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  if (query.error && !query.data) return <FailedPage title={name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.placements()}>{words.toList}</Link>} />;
   if (!query.data) return <Placeholder rows={8} />;
   const placement = query.data;
   return (
@@ -70,12 +71,12 @@ function Decisions({ placement }: { placement: PlacementDetail }) {
   const groups = new Set(placement.chosen.map((one) => one.group)).size > 1;
   const scored = placement.chosen.some((one) => one.score !== 0);
   const chosenColumns = useMemo<Column<Chosen>[]>(() => [
-    { key: 'cluster', label: words.cluster, card: 'title', cell: (row) => <StateMark tone="ok"><Link href={paths.managedCluster(row.cluster)}>{row.cluster}</Link></StateMark> },
+    { key: 'cluster', label: words.cluster, card: 'title', breaks: true, cell: (row) => <StateMark tone="ok" breaks><Link href={paths.managedCluster(row.cluster)}>{row.cluster}</Link></StateMark> },
     ...(groups ? [{ key: 'group', label: words.group, cell: (row: Chosen) => row.group }] : []),
     ...(scored ? [{ key: 'score', label: words.score, right: true, cell: (row: Chosen) => row.score }] : []),
   ], [words, groups, scored]);
   const leftColumns = useMemo<Column<Left>[]>(() => [
-    { key: 'cluster', label: words.cluster, card: 'title', cell: (row) => <StateMark tone="idle"><Link href={paths.managedCluster(row.cluster)}>{row.cluster}</Link></StateMark> },
+    { key: 'cluster', label: words.cluster, card: 'title', breaks: true, cell: (row) => <StateMark tone="idle" breaks><Link href={paths.managedCluster(row.cluster)}>{row.cluster}</Link></StateMark> },
     { key: 'reason', label: words.why, card: 'corner', cell: (row) => words.reasons[row.reason] },
     { key: 'message', label: '', quiet: true, card: 'text', cell: (row) => <span className={styles['message']}><Said text={row.message} /></span> },
   ], [words]);

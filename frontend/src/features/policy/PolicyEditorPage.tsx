@@ -7,7 +7,7 @@ import { useSession } from '@/api/session';
 import { type ObjectAt, type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
-import { Notice } from '@/shared/ui/Notice';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { PolicyEditor } from './editor/PolicyEditor';
 import { baseOf, openSession } from './editor/session';
@@ -59,7 +59,7 @@ function SavedPolicy({ facts, at }: { facts: KindFacts; at: PolicyAt }) {
     if (query.error instanceof ApiError && query.error.status === 404) {
       return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.policies()}>{words.toList}</Link>}>{words.goneText}</Empty>;
     }
-    return query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={8} />;
+    return query.error ? <FailedPage title={at.name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.policies()}>{words.toList}</Link>} /> : <Placeholder rows={8} />;
   }
   return <Opened facts={facts} sessionKey={policyPath(at)} base={baseOf(query.data.detail)} saved={at} />;
 }

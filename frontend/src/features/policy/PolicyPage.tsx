@@ -8,7 +8,7 @@ import { type PolicyAt, paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { part } from '@/shared/part';
 import { Empty } from '@/shared/ui/Empty';
-import { Notice } from '@/shared/ui/Notice';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { TabBar } from '@/shared/ui/TabBar';
 import { EffectTab } from './EffectTab';
@@ -48,7 +48,7 @@ export default function PolicyPage({ resource, namespace, name }: PolicyPageProp
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={seen ? words.deletedTitle(name) : words.goneTitle(name)} action={back}>{seen ? words.deletedText : words.goneText}</Empty>;
   }
-  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  if (query.error && !query.data) return <FailedPage title={name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={back} />;
   if (!query.data) return <Placeholder rows={8} />;
   const held = query.data;
   const set = (key: string, value: string | undefined) => setSearch((all) => {

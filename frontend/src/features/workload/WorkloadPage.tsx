@@ -9,6 +9,7 @@ import { useMay } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Notice } from '@/shared/ui/Notice';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { TabBar } from '@/shared/ui/TabBar';
@@ -47,7 +48,7 @@ export default function WorkloadPage({ group, version, kind, namespace, name }: 
       </Empty>
     );
   }
-  if (query.error && !query.data) return <Notice explained={explain.error(query.error)} />;
+  if (query.error && !query.data) return <FailedPage title={name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.workloads()}>{words.toList}</Link>} />;
   if (!query.data) return <Placeholder rows={8} />;
   const detail = query.data;
   const set = (changes: Record<string, string | undefined>) => setSearch((all) => {

@@ -14,9 +14,9 @@ const shapes: Record<Tone, ReactNode> = {
 };
 
 /** A shape and a colour, never without the word beside it. */
-export function StateMark({ tone, children, plain = false }: { tone: Tone; children?: ReactNode; plain?: boolean }) {
+export function StateMark({ tone, children, plain = false, breaks = false }: { tone: Tone; children?: ReactNode; plain?: boolean; /** Whether the word is a name, which may be long. */ breaks?: boolean }) {
   return (
-    <span className={styles['mark']} data-tone={tone} data-plain={plain || undefined}>
+    <span className={styles['mark']} data-tone={tone} data-plain={plain || undefined} data-breaks={breaks || undefined}>
       <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">{shapes[tone]}</svg>
       {children !== undefined && <span>{children}</span>}
     </span>

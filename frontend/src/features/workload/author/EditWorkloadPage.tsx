@@ -7,7 +7,7 @@ import { useSession } from '@/api/session';
 import { paths } from '@/app/paths';
 import { useWords } from '@/shared/hooks/useWords';
 import { Empty } from '@/shared/ui/Empty';
-import { Notice } from '@/shared/ui/Notice';
+import { FailedPage } from '@/shared/ui/FailedPage';
 import { Placeholder } from '@/shared/ui/Placeholder';
 import { idOf, workloadDetail, type WorkloadKey } from '../queries';
 import { workloadWords } from '../words';
@@ -25,7 +25,7 @@ export default function EditWorkloadPage(at: WorkloadKey) {
   if (query.error instanceof ApiError && query.error.status === 404) {
     return <Empty page title={words.goneTitle(at.name)} action={<Link href={paths.workloads()}>{words.toList}</Link>}>{words.goneText}</Empty>;
   }
-  return query.error ? <Notice explained={explain.error(query.error)} /> : <Placeholder rows={8} />;
+  return query.error ? <FailedPage title={at.name} explained={explain.error(query.error)} retrying={query.isFetching} onRetry={() => void query.refetch()} back={<Link href={paths.workloads()}>{words.toList}</Link>} /> : <Placeholder rows={8} />;
 }
 
 function Opened({ at, whole, newest }: { at: WorkloadKey; whole: string; newest: () => Promise<string | undefined> }) {
