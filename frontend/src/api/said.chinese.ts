@@ -16,6 +16,7 @@ export const zh: Record<string, string> = {
   'write key=value': '请写成 键=值',
   'write it like tier=edge,region in (eu,us)': '请写成 tier=edge,region in (eu,us) 的形式',
   // Joining.
+  'The cluster has not reported yet.': '集群尚未上报状态。',
   'a cluster named {0} is registered already': '名为 {0} 的集群已注册',
   'a cluster that calls the hub needs no kubeconfig here': '由集群连接中心时，这里不需要 kubeconfig',
   'a join of {0} is running already': '{0} 的接入正在进行',
@@ -342,6 +343,7 @@ export const zh: Record<string, string> = {
   'the taint {0} is not tolerated, and the cluster was not chosen before': '不容忍污点 {0}，且该集群之前未被选中',
   'its labels do not match {0}': '其标签不匹配 {0}',
   'its claims do not match {0}': '其声明不匹配 {0}',
+  'no set that counts is bound to the namespace': '该命名空间没有绑定有效的集群集',
   'No ManagedClusterSet is bound to the namespace of the placement': 'Placement 的命名空间没有绑定任何集群集',
   'None of ManagedClusterSets {0} is bound to the namespace of the placement': 'Placement 的命名空间没有绑定集群集 {0} 中的任何一个',
   'All ManagedClusterSets {0} have no member ManagedCluster': '集群集 {0} 中都没有集群',

@@ -1,5 +1,6 @@
 export const en = {
   skip: 'Skip to the content',
+  crumbs: 'Breadcrumb',
   main: 'Main',
   clusters: 'Clusters',
   fleetViews: 'Views of the fleet',

@@ -2,6 +2,7 @@ import type { AppWords } from './words.en';
 
 export const zh: AppWords = {
   skip: '跳到正文',
+  crumbs: '当前位置',
   main: '主导航',
   clusters: '集群',
   fleetViews: '集群的不同视图',

@@ -29,7 +29,7 @@ export function Crumbs() {
   const section = sections[first];
   const rest = objectOf(words, first, second, deeper);
   return (
-    <nav className={styles['crumbs']} aria-label="Breadcrumb">
+    <nav className={styles['crumbs']} aria-label={words.crumbs}>
       {section && (rest ? <><Link href={section[1]}>{section[0]}</Link><span aria-hidden="true"> / </span><span aria-current="page">{rest}</span></> : <span aria-current="page">{section[0]}</span>)}
     </nav>
   );

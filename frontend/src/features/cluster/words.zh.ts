@@ -10,7 +10,7 @@ export const zh: ClusterWords = {
   noneTitle: '没有匹配的集群',
   noneText: '没有集群符合当前筛选条件。',
   clear: '清除筛选',
-  states: { ready: '就绪', joining: '加入中', degraded: '降级', unknown: '未知', failed: '失败', removing: '移除中' },
+  states: { ready: '就绪', joining: '接入中', degraded: '降级', unknown: '未知', failed: '失败', removing: '移除中' },
   countFilter: (n, state) => `${n} ${state}`,
   name: '名称',
   state: '状态',

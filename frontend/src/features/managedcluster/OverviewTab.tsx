@@ -8,6 +8,7 @@ import { Facts } from '@/shared/ui/Facts';
 import { type Column, Rows } from '@/shared/ui/Rows';
 import { Section } from '@/shared/ui/Section';
 import { StateMark } from '@/shared/ui/StateMark';
+import { Term } from '@/shared/ui/Term';
 import { compactAge } from '@/shared/ui/time';
 import { uiWords } from '@/shared/ui/words';
 import { Consents } from './Consents';
@@ -68,7 +69,7 @@ function LeaseLine({ cluster }: { cluster: ManagedDetail }) {
   const left = Date.parse(cluster.lease.expiresAt) - now;
   return (
     <>
-      {words.leaseRenewed} <Age at={cluster.lease.renewedAt} ago />, {words.leaseEvery(cluster.leaseSeconds)}
+      {words.leaseRenewed} <Age at={cluster.lease.renewedAt} ago />{words.comma}{words.leaseEvery(cluster.leaseSeconds)}
       <div className="dim">{left > 0 ? words.leaseEnds(compactAge(units, left)) : words.leaseOver}</div>
     </>
   );
@@ -77,7 +78,7 @@ function LeaseLine({ cluster }: { cluster: ManagedDetail }) {
 function Conditions({ conditions }: { conditions: Condition[] }) {
   const words = useWords(managedWords);
   const columns = useMemo<Column<Condition>[]>(() => [
-    { key: 'type', label: words.type, card: 'title', cell: (condition) => condition.type },
+    { key: 'type', label: words.type, card: 'title', cell: (condition) => <Term text={condition.type} /> },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={conditionTone(condition.status)}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.since, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
     { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },

@@ -67,6 +67,7 @@ export const en = {
   lease: 'Lease',
   leaseNone: 'none; nobody renews one',
   leaseRenewed: 'Renewed',
+  comma: ', ',
   leaseEvery: (seconds: number) => `every ${seconds} s`,
   leaseEnds: (age: string) => `given up in ${age}`,
   leaseOver: 'overdue',

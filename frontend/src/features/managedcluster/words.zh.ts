@@ -66,6 +66,7 @@ export const zh: ManagedWords = {
   lease: '租约',
   leaseNone: '无，没有人续约',
   leaseRenewed: '上次续约',
+  comma: '，',
   leaseEvery: (seconds) => `每 ${seconds} 秒`,
   leaseEnds: (age) => `${age}后视为失联`,
   leaseOver: '已过期',

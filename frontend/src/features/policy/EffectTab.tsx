@@ -33,7 +33,7 @@ export function EffectTab({ at, family }: { at: PolicyAt; family: Family }) {
   const query = useInfiniteQuery(policyEffect(at));
   const columns = useMemo<Column<EffectItem>[]>(() => [
     {
-      key: 'object', label: words.object, card: 'title', cell: (item) => (
+      key: 'object', label: words.object, card: 'title', breaks: true, cell: (item) => (
         <span className="linked"><span className="dim">{item.kind} </span><Link href={paths.workload(item)}>{item.namespace && item.namespace !== at.namespace ? `${item.namespace}/` : ''}{item.name}</Link></span>
       ),
     },
@@ -68,8 +68,8 @@ function Clusters({ item }: { item: EffectItem }) {
       {clusters.slice(0, shown).map((cluster) => (
         <StateMark key={cluster.name} tone={toneOf(cluster)} plain>
           <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link>
-          <span className="dim"> {words.effectStates[cluster.state]}{cluster.state === 'applied' && cluster.health === 'Unhealthy' ? `, ${words.unhealthy}` : ''}</span>
-          {cluster.driftedAt && <span className="dim" title={words.driftHint}>, {words.drifted} <Age at={cluster.driftedAt} ago /></span>}
+          <span className="dim"> {words.effectStates[cluster.state]}{cluster.state === 'applied' && cluster.health === 'Unhealthy' ? `${words.comma}${words.unhealthy}` : ''}</span>
+          {cluster.driftedAt && <span className="dim" title={words.driftHint}>{words.comma}{words.drifted} <Age at={cluster.driftedAt} ago /></span>}
         </StateMark>
       ))}
       {clusters.length > shown && <span className="dim">{words.moreClusters(clusters.length - shown)}</span>}

@@ -95,6 +95,7 @@ export const en = {
   inClusters: 'In the clusters',
   since: 'Since',
   moreClusters: (n: number) => `and ${n} more`,
+  comma: ', ',
   unhealthy: 'not healthy',
   facts: 'About',
   selectors: 'Resources',

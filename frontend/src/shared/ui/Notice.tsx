@@ -35,7 +35,7 @@ export function Notice({ tone = 'bad', explained, title, children, action }: Not
           {explained?.code && <> <code className={styles['code']}>{explained.code}</code></>}
         </p>
         {explained?.why && <p className="wrap">{explained.why}</p>}
-        {explained?.fix && <p className="wrap"><span className="dim">{words.fix}: </span>{explained.fix}</p>}
+        {explained?.fix && <p className="wrap"><span className="dim">{words.fix}</span>{explained.fix}</p>}
         {children}
         {explained?.requestId && <p className="dim small">{words.request} <code>{explained.requestId}</code></p>}
       </div>

@@ -37,7 +37,7 @@ export function StageList({ label, stages }: { label: string; stages: StageItem[
               <div className={styles['failure']}>
                 <p><code>{stage.failure.code}</code> <strong>{stage.failure.what}</strong></p>
                 {stage.failure.why && <p className="wrap">{stage.failure.why}</p>}
-                {stage.failure.fix && <p className="wrap"><span className="dim">{words.fix}: </span>{stage.failure.fix}</p>}
+                {stage.failure.fix && <p className="wrap"><span className="dim">{words.fix}</span>{stage.failure.fix}</p>}
                 {stage.action}
               </div>
             )}

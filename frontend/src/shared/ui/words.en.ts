@@ -18,7 +18,7 @@ export const en = {
   noSuchValue: (field: string, value: string, values: string) => `There is no ${field} “${value}”. It is one of: ${values}.`,
   code: 'Code',
   request: 'Request',
-  fix: 'What to do',
+  fix: 'What to do: ',
   second: (n: number) => `${n}s`,
   minute: (n: number) => `${n}m`,
   hour: (n: number) => `${n}h`,

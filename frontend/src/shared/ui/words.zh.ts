@@ -20,7 +20,7 @@ export const zh: UIWords = {
   noSuchValue: (field, value, values) => `${field} 没有“${value}”这个值。可用：${values}。`,
   code: '代码',
   request: '请求',
-  fix: '处理办法',
+  fix: '处理办法：',
   second: (n) => `${n} 秒`,
   minute: (n) => `${n} 分`,
   hour: (n) => `${n} 小时`,

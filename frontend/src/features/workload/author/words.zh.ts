@@ -30,10 +30,10 @@ export const zh: AuthorWords = {
   openIt: '打开它',
   stale: {
     title: '其他人同时改动了相同的字段',
-    text: '您输入的内容仍在这里。以下字段在中心已有不同的值：',
+    text: '你输入的内容仍在这里。以下字段在中心已有不同的值：',
     newest: '采用对方的',
     overwrite: '用我的覆盖',
-    forced: '保存时将用您的值覆盖对方的值。',
+    forced: '保存时将用你的值覆盖对方的值。',
     giveBack: '不覆盖',
   },
   removal: {
