@@ -23,7 +23,7 @@ export function HistoryTab({ name }: { name: string }) {
   const list = useLiveList<AuditEntry, Page<AuditEntry>>(clusterHistory(name));
   const fresh = list.fresh && announced(name, live.since('audit', mark), list.rows);
   const columns = useMemo<Column<AuditEntry>[]>(() => [
-    { key: 'what', label: words.what, card: 'title', cell: (entry) => <>{verbs[entry.verb] ?? entry.verb} <span className="dim">{entry.kind}</span>{entry.name && entry.name !== name ? ` ${entry.name}` : ''}</> },
+    { key: 'what', label: words.what, card: 'title', breaks: true, cell: (entry) => <>{verbs[entry.verb] ?? entry.verb} <span className="dim">{entry.kind}</span>{entry.name && entry.name !== name ? ` ${entry.name}` : ''}</> },
     { key: 'who', label: words.who, cell: (entry) => entry.actor },
     { key: 'outcome', label: words.outcome, card: 'corner', cell: (entry) => <StateMark tone={outcomeTones[entry.outcome]}>{words.outcomes[entry.outcome]}</StateMark> },
     { key: 'from', label: words.from, minor: true, cell: (entry) => <code>{entry.source || '–'}</code> },

@@ -9,6 +9,7 @@ import { Facts } from '@/shared/ui/Facts';
 import { type Column, Rows } from '@/shared/ui/Rows';
 import { Section } from '@/shared/ui/Section';
 import { StateMark } from '@/shared/ui/StateMark';
+import { Term } from '@/shared/ui/Term';
 import { ApiList } from './ApiList';
 import { Capacity } from './Capacity';
 import { LabelEditor } from './LabelEditor';
@@ -51,7 +52,7 @@ export function OverviewTab({ cluster }: { cluster: ClusterDetail }) {
 function Conditions({ conditions }: { conditions: Condition[] }) {
   const words = useWords(clusterWords);
   const columns = useMemo<Column<Condition>[]>(() => [
-    { key: 'type', label: words.type, card: 'title', cell: (condition) => condition.type },
+    { key: 'type', label: words.type, card: 'title', cell: (condition) => <Term text={condition.type} /> },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.status === 'True' ? 'ok' : condition.status === 'False' ? 'bad' : 'unknown'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.sinceHead, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
     { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },

@@ -23,10 +23,10 @@ export function WorksTab({ cluster }: { cluster: ClusterDetail }) {
   const list = useLiveList<Work, Page<Work>>(workList(cluster.name), false);
   const { total, applied, failed, pending } = cluster.works;
   const columns = useMemo<Column<Work>[]>(() => [
-    { key: 'target', label: words.object, card: 'title', cell: (work) => <>{work.target} <span className="dim">{work.kind}</span></> },
+    { key: 'target', label: words.object, card: 'title', breaks: true, cell: (work) => <>{work.target} <span className="dim">{work.kind}</span></> },
     { key: 'applied', label: words.state, card: 'corner', cell: (work) => <StateMark tone={appliedTones[work.applied]}>{words.appliedWords[work.applied]}</StateMark> },
     { key: 'health', label: words.health, cell: (work) => words.healthWords[work.health] },
-    { key: 'work', label: words.work, minor: true, cell: (work) => <code>{work.name}</code> },
+    { key: 'work', label: words.work, minor: true, breaks: true, cell: (work) => <code>{work.name}</code> },
     { key: 'age', label: words.age, right: true, cell: (work) => <Age at={work.createdAt} /> },
   ], [words]);
   return (

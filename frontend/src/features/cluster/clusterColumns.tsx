@@ -21,11 +21,11 @@ export function useClusterColumns(): Column<Cluster>[] {
     { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (cluster) => <StateCell cluster={cluster} words={words} /> },
     { key: 'dialect', label: words.dialect, sortable: true, cell: (cluster) => <span className={styles['dialect']} title={words.dialectHints[cluster.dialect]}>{words.dialects[cluster.dialect]}</span> },
     { key: 'mode', label: words.mode, sortable: true, minor: true, cell: (cluster) => cluster.mode },
-    { key: 'version', label: words.version, sortable: true, cell: (cluster) => <code>{cluster.version || '–'}</code> },
-    { key: 'nodes', label: words.nodes, sortable: true, right: true, cell: (cluster) => (cluster.nodes ? `${cluster.nodes.ready}/${cluster.nodes.total}` : '–') },
+    { key: 'version', label: words.version, sortable: true, cell: (cluster) => (cluster.version ? <code>{cluster.version}</code> : null) },
+    { key: 'nodes', label: words.nodes, sortable: true, right: true, cell: (cluster) => (cluster.nodes ? `${cluster.nodes.ready}/${cluster.nodes.total}` : null) },
     { key: 'cpu', label: words.cpu, hint: words.usedHint, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.cpu} label={words.cpu} /> },
     { key: 'memory', label: words.memory, hint: words.usedHint, sortable: true, card: 'none', minor: true, cell: (cluster) => <Share amount={cluster.memory} label={words.memory} /> },
-    { key: 'region', label: words.region, sortable: true, minor: true, cell: (cluster) => cluster.region || '–' },
+    { key: 'region', label: words.region, sortable: true, minor: true, cell: (cluster) => cluster.region || null },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', cell: (cluster) => <Age at={cluster.createdAt} /> },
   ], [words]);
 }

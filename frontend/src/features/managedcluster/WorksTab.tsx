@@ -33,7 +33,7 @@ export function WorksTab({ cluster, state, onState, onOpen }: WorksTabProps) {
   const list = useLiveList<ManifestWork, ManifestWorkPage>(workList(cluster.name, state), false);
   const { total, applied, available, failed } = cluster.works;
   const columns = useMemo<Column<ManifestWork>[]>(() => [
-    { key: 'name', label: words.work, card: 'title', cell: (work) => work.name },
+    { key: 'name', label: words.work, card: 'title', breaks: true, cell: (work) => work.name },
     { key: 'state', label: words.state, card: 'corner', cell: (work) => (work.removing ? <StateMark tone="leaving">{words.removingWork}</StateMark> : <StateMark tone={workTones[workState(work)]}>{words.workStates[workState(work)]}</StateMark>) },
     { key: 'manifests', label: words.manifests, right: true, cell: (work) => words.worksShort(work.manifests.available, work.manifests.total) },
     { key: 'owner', label: words.owner, minor: true, cell: (work) => <Owner work={work} /> },

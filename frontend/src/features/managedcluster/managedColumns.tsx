@@ -20,9 +20,9 @@ export function useManagedColumns(): Column<ManagedCluster>[] {
     { key: 'dialect', label: words.dialect, cell: (row) => <Dialect row={row} /> },
     { key: 'accepted', label: words.accepted, card: 'none', minor: true, cell: (row) => (row.accepted ? words.yes : words.no) },
     { key: 'joined', label: words.joined, card: 'none', minor: true, cell: (row) => (row.joined ? words.yes : words.no) },
-    { key: 'set', label: words.set, sortable: true, cell: (row) => row.set || '–' },
-    { key: 'version', label: words.version, sortable: true, cell: (row) => <code>{row.kubernetesVersion || '–'}</code> },
-    { key: 'works', label: words.works, right: true, cell: (row) => (row.works.total > 0 ? words.worksShort(row.works.available, row.works.total) : '–') },
+    { key: 'set', label: words.set, sortable: true, cell: (row) => row.set || null },
+    { key: 'version', label: words.version, sortable: true, cell: (row) => (row.kubernetesVersion ? <code>{row.kubernetesVersion}</code> : null) },
+    { key: 'works', label: words.works, right: true, cell: (row) => (row.works.total > 0 ? words.worksShort(row.works.available, row.works.total) : null) },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);
 }

@@ -13,6 +13,7 @@ import { Placeholder } from '@/shared/ui/Placeholder';
 import { type Column, Rows } from '@/shared/ui/Rows';
 import { Section } from '@/shared/ui/Section';
 import { StateMark, type Tone } from '@/shared/ui/StateMark';
+import { Term } from '@/shared/ui/Term';
 import styles from './operator.module.css';
 import { operators } from './queries';
 import { operatorWords } from './words';
@@ -51,7 +52,7 @@ function Group({ title, rows }: { title: string; rows: OperatorRow[] }) {
 function Card({ row }: { row: OperatorRow }) {
   const words = useWords(operatorWords);
   const columns = useMemo<Column<Condition>[]>(() => [
-    { key: 'type', label: words.condition, card: 'title', cell: (condition) => condition.type },
+    { key: 'type', label: words.condition, card: 'title', cell: (condition) => <Term text={condition.type} /> },
     { key: 'status', label: words.status, card: 'corner', cell: (condition) => <StateMark tone={condition.well ? 'ok' : condition.status === 'Unknown' ? 'unknown' : condition.type === 'Progressing' ? 'busy' : 'bad'}>{words.statusWords[condition.status] ?? condition.status}</StateMark> },
     { key: 'since', label: words.since, right: true, cell: (condition) => <Age at={condition.lastTransitionTime} /> },
     { key: 'message', label: words.message, card: 'text', cell: (condition) => <span className={styles['message']}><code>{condition.reason}</code> <Said text={condition.message} /></span> },

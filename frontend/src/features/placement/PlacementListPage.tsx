@@ -28,7 +28,7 @@ export default function PlacementListPage() {
   const words = useWords(placementWords);
   const { filter, filtered, setFilter, sort, setSort } = useListAddress(filterFields, 'name');
   const list = useLiveList<Placement, Page<Placement>>(placementList(filter, sort));  const columns = useMemo<Column<Placement>[]>(() => [
-    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <Link href={paths.placement(row)}>{row.name}</Link> },
+    { key: 'name', label: words.name, sortable: true, card: 'title', breaks: true, cell: (row) => <Link href={paths.placement(row)}>{row.name}</Link> },
     { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
     { key: 'namespace', label: words.namespace, sortable: true, cell: (row) => row.namespace },
     { key: 'sets', label: words.boundSets, minor: true, cell: (row) => (row.sets.length > 0 ? row.sets.join(', ') : <span className="dim">{words.allSets}</span>) },

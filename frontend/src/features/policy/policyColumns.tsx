@@ -19,13 +19,13 @@ const shownClusters = 3;
 export function usePolicyColumns(): Column<PolicyRow>[] {
   const words = useWords(policyWords);
   return useMemo(() => [
-    { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <Link href={paths.policy(row)}>{row.name}</Link> },
+    { key: 'name', label: words.name, sortable: true, card: 'title', breaks: true, cell: (row) => <Link href={paths.policy(row)}>{row.name}</Link> },
     { key: 'state', label: words.state, card: 'corner', cell: (row) => <PolicyState row={row} /> },
     { key: 'kind', label: words.kind, sortable: true, cell: (row) => <span title={row.kind}>{words.kinds[row.resource]}</span> },
     { key: 'namespace', label: words.namespace, sortable: true, minor: true, cell: (row) => row.namespace || <span className="dim">{words.allNamespaces}</span> },
     { key: 'resources', label: words.resources, cell: (row) => <Selectors row={row} words={words} /> },
     { key: 'clusters', label: words.clusters, cell: (row) => <Clusters row={row} words={words} /> },
-    { key: 'does', label: words.does, minor: true, cell: (row) => (row.rules === undefined ? (row.replicas && words.replicas[row.replicas]) || '–' : words.rules(row.rules)) },
+    { key: 'does', label: words.does, minor: true, cell: (row) => (row.rules === undefined ? (row.replicas && words.replicas[row.replicas]) || null : words.rules(row.rules)) },
     { key: 'priority', label: words.priority, sortable: true, right: true, minor: true, card: 'none', cell: (row) => row.priority ?? '–' },
     { key: 'age', label: words.age, sortable: true, right: true, card: 'none', cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);

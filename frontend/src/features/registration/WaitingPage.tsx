@@ -38,7 +38,7 @@ export default function WaitingPage({ tabs }: { tabs: ReactNode }) {
     { key: 'state', label: words.state, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
     { key: 'stage', label: words.stage, cell: (row) => stageOf(row, words.stages) },
     { key: 'flavour', label: words.flavour, cell: (row) => words.flavours[row.flavour] },
-    { key: 'by', label: words.by, minor: true, cell: (row) => row.createdBy || '–' },
+    { key: 'by', label: words.by, minor: true, cell: (row) => row.createdBy || null },
     { key: 'age', label: words.age, right: true, cell: (row) => <Age at={row.createdAt} /> },
   ], [words]);
   const add = useMay('operator')

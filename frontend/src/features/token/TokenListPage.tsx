@@ -40,10 +40,10 @@ function TokenList() {
   const columns = useMemo<Column<Token>[]>(() => [
     { key: 'id', label: words.id, card: 'title', cell: (token) => <code>{token.id}</code> },
     { key: 'valid', label: words.valid, card: 'corner', cell: (token) => <Validity token={token} /> },
-    { key: 'description', label: words.description, minor: true, cell: (token) => (token.description ? <Said text={token.description} /> : '–') },
+    { key: 'description', label: words.description, minor: true, cell: (token) => (token.description ? <Said text={token.description} /> : null) },
     { key: 'cluster', label: words.cluster, cell: (token) => token.clusterName ?? (token.maxClusters ? words.atMost(token.maxClusters) : words.anyCluster) },
     { key: 'usedBy', label: words.usedBy, cell: (token) => (token.usedBy.length > 0 ? token.usedBy.map((name, index) => <span key={name}>{index > 0 && ', '}<Link href={paths.cluster(name)}>{name}</Link></span>) : <span className="dim">{words.nobody}</span>) },
-    { key: 'by', label: words.by, minor: true, cell: (token) => token.createdBy || '–' },
+    { key: 'by', label: words.by, minor: true, cell: (token) => token.createdBy || null },
     { key: 'age', label: words.age, right: true, minor: true, cell: (token) => <Age at={token.createdAt} /> },
     { key: 'revoke', label: words.revoke, quiet: true, right: true, card: 'foot', cell: (token) => <Button variant="default" size="compact-sm" aria-label={words.revokeNamed(token.id)} onClick={() => setSearch({ revoke: token.id })}>{words.revoke}</Button> },
   ], [words, setSearch]);

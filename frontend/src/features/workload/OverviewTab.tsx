@@ -62,7 +62,7 @@ function ClusterTable({ clusters }: { clusters: PlacedCluster[] }) {
   const columns = useMemo<Column<PlacedCluster>[]>(() => [
     { key: 'name', label: words.cluster, card: 'title', cell: (cluster) => <Link href={paths.cluster(cluster.name)}>{cluster.name}</Link> },
     { key: 'state', label: words.state, card: 'corner', cell: (cluster) => <StateMark tone={placedTones[cluster.state]}>{words.placedStates[cluster.state]}</StateMark> },
-    { key: 'replicas', label: words.replicas, right: true, cell: (cluster) => <Replicas of={cluster.replicas === undefined ? undefined : { wanted: cluster.replicas, ready: cluster.ready ?? 0 }} /> },
+    { key: 'replicas', label: words.replicas, right: true, cell: (cluster) => (cluster.replicas === undefined ? null : <Replicas of={{ wanted: cluster.replicas, ready: cluster.ready ?? 0 }} />) },
     { key: 'applied', label: words.applied, cell: (cluster) => <StateMark tone={cluster.applied ? 'ok' : 'idle'} plain>{cluster.applied ? words.applied : words.notApplied}</StateMark> },
     { key: 'health', label: words.health, cell: (cluster) => <StateMark tone={healthTones[cluster.health]} plain>{words.healthWords[cluster.health]}</StateMark> },
   ], [words]);

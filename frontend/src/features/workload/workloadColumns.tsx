@@ -22,12 +22,12 @@ export function useWorkloadColumns(): Column<WorkloadRow>[] {
   const middle = useMediaQuery('(min-width: 641px) and (max-width: 1320px)');
   return useMemo(() => {
     const columns: Column<WorkloadRow>[] = [
-      { key: 'name', label: words.name, sortable: true, card: 'title', cell: (row) => <NameCell row={row} /> },
+      { key: 'name', label: words.name, sortable: true, card: 'title', breaks: true, cell: (row) => <NameCell row={row} /> },
       { key: 'state', label: words.state, sortable: true, card: 'corner', cell: (row) => <StateMark tone={tones[row.state]}>{words.states[row.state]}</StateMark> },
       { key: 'clusters', label: words.clusters, sortable: true, card: 'text', cell: (row) => <ClusterDots clusters={row.clusters} /> },
-      { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => <Replicas of={row.replicas} /> },
-      { key: 'images', label: words.images, cell: (row) => <Images images={row.images} words={words} /> },
-      { key: 'policy', label: words.policy, sortable: true, minor: true, cell: (row) => <PolicyCell row={row} words={words} /> },
+      { key: 'replicas', label: words.replicas, sortable: true, right: true, cell: (row) => (row.replicas ? <Replicas of={row.replicas} /> : null) },
+      { key: 'images', label: words.images, cell: (row) => (row.images.length > 0 ? <Images images={row.images} words={words} /> : null) },
+      { key: 'policy', label: words.policy, sortable: true, minor: true, breaks: true, cell: (row) => <PolicyCell row={row} words={words} /> },
       { key: 'age', label: words.age, sortable: true, right: true, card: 'none', minor: true, cell: (row) => <Age at={row.createdAt} /> },
     ];
     return middle ? columns.filter((column) => !column.minor) : columns;
@@ -45,7 +45,6 @@ function NameCell({ row }: { row: WorkloadRow }) {
 
 function Images({ images, words }: { images: string[]; words: WorkloadWords }) {
   const [first] = images;
-  if (!first) return <span className="dim">–</span>;
   return <span className={styles['images']}><code title={images.join('\n')}>{first}</code>{images.length > 1 && <span className="dim small">{words.moreImages(images.length - 1)}</span>}</span>;
 }
 

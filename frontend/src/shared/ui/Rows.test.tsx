@@ -42,3 +42,10 @@ it.each([[300, 200, '0'], [200, 200, null]])('lets the keyboard scroll a table o
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
+
+it('shows a dash where there is nothing to say, and marks the names that may be long', async () => {
+  const place = await render(<Rows caption="Things" columns={[{ key: 'name', label: 'Name', breaks: true, cell: (row: Row) => row.name }, { key: 'region', label: 'Region', cell: () => null }]} rows={rows.slice(0, 1)} rowKey={(row) => row.name} />);
+  const cells = [...place.querySelectorAll('td')];
+  expect(cells.map((cell) => cell.textContent)).toEqual(['a', '–']);
+  expect(cells.map((cell) => cell.hasAttribute('data-breaks'))).toEqual([true, false]);
+});

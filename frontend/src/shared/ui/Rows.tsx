@@ -9,6 +9,7 @@ import { uiWords } from './words';
 export interface Column<T> {
   key: string;
   label: string;
+  /** Null where there is nothing to say: a table shows a dash, a card leaves the line out. */
   cell: (row: T) => ReactNode;
   /** What the figures mean, where the label has no room to say so. */
   hint?: string;
@@ -18,6 +19,8 @@ export interface Column<T> {
   minor?: boolean;
   /** The column explains itself: its label is for those who do not see it. */
   quiet?: boolean;
+  /** Names that people give, of up to 253 characters: they break where there is no room for them. */
+  breaks?: boolean;
   card?: 'title' | 'corner' | 'line' | 'text' | 'foot' | 'none';
 }
 
@@ -97,7 +100,7 @@ const Row = memo(function Row<T>({ row, columns, note, dim }: RowProps<T>) {
   return (
     <>
       <tr ref={ref} data-noted={text ? true : undefined} data-dim={dim?.(row) || undefined}>
-        {columns.map((column) => <td key={column.key} data-right={column.right || undefined} data-minor={column.minor || undefined}>{column.cell(row)}</td>)}
+        {columns.map((column) => <td key={column.key} data-right={column.right || undefined} data-minor={column.minor || undefined} data-breaks={column.breaks || undefined}>{column.cell(row) ?? <span className="dim">–</span>}</td>)}
       </tr>
       {text && <tr className={styles['note']}><td colSpan={columns.length}>{text}</td></tr>}
     </>
@@ -116,7 +119,10 @@ const Card = memo(function Card<T>({ row, columns, note, dim }: RowProps<T>) {
       </div>
       {text && <div className={styles['cardNote']}>{text}</div>}
       <dl className={styles['lines']}>
-        {at('line').map((column) => <div key={column.key}><dt>{column.label}</dt><dd>{column.cell(row)}</dd></div>)}
+        {at('line').map((column) => {
+          const cell = column.cell(row);
+          return cell === null ? null : <div key={column.key}><dt>{column.label}</dt><dd>{cell}</dd></div>;
+        })}
       </dl>
       {at('text').map((column) => <div key={column.key}>{column.cell(row)}</div>)}
       {at('foot').map((column) => <div key={column.key} className={styles['foot']}>{column.cell(row)}</div>)}
