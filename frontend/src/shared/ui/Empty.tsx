@@ -5,6 +5,7 @@ import styles from './Empty.module.css';
 export function Empty({ title, children, action, page = false }: { title: string; children: ReactNode; action?: ReactNode; page?: boolean }) {
   return (
     <div className={styles['empty']}>
+      {page && <title>{`${title} · Muster`}</title>}
       {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       <p className="dim">{children}</p>
       {action}
