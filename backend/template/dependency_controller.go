@@ -48,7 +48,7 @@ func (d *distributor) Reconcile(ctx context.Context, request ctrl.Request) (ctrl
 		return ctrl.Result{}, nil
 	}
 	err = d.distribute(ctx, parent)
-	about := sending(parent)
+	about := Sending(request.NamespacedName)
 	switch {
 	case err == nil && parent.DeletionTimestamp != nil:
 		d.troubles.Forget(about)
@@ -82,12 +82,19 @@ func (d *distributor) relearned(templates []Ref) {
 	d.requests.add(requests...)
 }
 
-// sending and clashing are the troubles that a binding may have, as troubles keeps
-// them: those of a parent, and those of one that parents disagree about.
-func sending(b *workv1alpha2.ResourceBinding) Ref {
-	return Ref{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name}
+// Sending is what Troubles keep a trouble under that keeps what an object needs from
+// being sent along with it. It is of the object's binding.
+func Sending(binding types.NamespacedName) Ref {
+	return Ref{APIVersion: workv1alpha2.GroupVersion.String(), Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: binding.Namespace, Name: binding.Name}
 }
 
+// SendingOf is the binding that Sending made the Ref of.
+func SendingOf(ref Ref) (binding types.NamespacedName, is bool) {
+	binding = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	return binding, ref == Sending(binding)
+}
+
+// clashing is the same of a trouble of a binding that its parents disagree about.
 func clashing(b *workv1alpha2.ResourceBinding) Ref {
 	return Ref{Kind: workv1alpha2.ResourceKindResourceBinding, Namespace: b.Namespace, Name: b.Name}
 }

@@ -132,15 +132,15 @@ func TestNeeds(t *testing.T) {
 func TestMemoryGoesWithTheObjects(t *testing.T) {
 	t.Parallel()
 	b := parent("a", "1")
+	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 	d := &distributor{detector: &detector{
-		troubles: &troubles{Troubles: &Troubles{last: map[Ref]Trouble{sending(b): {Message: "no"}, clashing(b): {Message: "no"}}}},
+		troubles: &troubles{Troubles: &Troubles{last: map[Ref]Trouble{Sending(key): {Message: "no"}, clashing(b): {Message: "no"}}}},
 		blocked:  map[types.NamespacedName]map[Ref]struct{}{},
 	}, parents: newParents()}
 	d.requests.ready = func() bool { return true }
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
 		"namespace": b.Namespace, "name": "s", "resourceVersion": "7",
 	}}}
-	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 	d.parents.set(key, []configv1alpha1.DependentObjectReference{{APIVersion: "v1", Kind: "Secret", Namespace: b.Namespace, Name: "s"}})
 	if d.templateChanged(RefOf(o), nil, o); d.parents.version(RefOf(o)) != "7" {
 		t.Fatalf("the version of a needed object is %q", d.parents.version(RefOf(o)))

@@ -9,11 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "muster.dev/muster/backend/apis/apps/v1alpha1"
 	policyv1alpha1 "muster.dev/muster/backend/apis/policy/v1alpha1"
 	workv1alpha2 "muster.dev/muster/backend/apis/work/v1alpha2"
+	"muster.dev/muster/backend/template"
 )
 
 func withDependencies(_ *metav1.ObjectMeta, s *policyv1alpha1.PropagationSpec) {
@@ -125,10 +127,17 @@ func testSecretiveDependencies(t *testing.T, f *fixture) {
 	app.Annotations = map[string]string{"secretive": "yes"}
 	f.Create(t, app)
 	f.Await(t, "the complaint", func(ctx context.Context) bool { return f.event(ctx, ns, "app", "GetDependenciesFailed") })
+	about := template.Sending(types.NamespacedName{Namespace: ns, Name: "app-deployment"})
+	if trouble, _ := f.troubles.Of(about); trouble.Reason != "GetDependenciesFailed" || trouble.Message != "it does not say what it needs" {
+		t.Errorf("the trouble that is known: %+v", trouble)
+	}
 	f.update(t, app, func() { delete(app.Annotations, "secretive") })
 	f.Await(t, "its end", func(ctx context.Context) bool {
 		return f.event(ctx, ns, "app-deployment", "SyncScheduleResultToDependenciesSucceed")
 	})
+	if trouble, still := f.troubles.Of(about); still {
+		t.Errorf("the trouble that is known: %+v", trouble)
+	}
 }
 
 func testRebalancer(t *testing.T, f *fixture) {

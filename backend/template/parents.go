@@ -151,7 +151,7 @@ func (d *distributor) bindingChanged(b *workv1alpha2.ResourceBinding, gone bool)
 	if !gone {
 		return
 	}
-	d.troubles.Forget(sending(b))
+	d.troubles.Forget(Sending(client.ObjectKeyFromObject(b)))
 	d.troubles.Forget(clashing(b))
 	for _, s := range b.Spec.RequiredBy {
 		d.requests.add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}})

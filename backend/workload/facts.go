@@ -52,6 +52,9 @@ func (v view) facts(around surroundings) []fact.Fact {
 	for _, task := range v.binding.BindingSpec().GracefulEvictionTasks {
 		facts = append(facts, fact.Say(fact.LevelInfo, fact.CodeEvicting, "cluster", task.FromCluster, "reason", task.Reason).Linked(clusterRef(task.FromCluster)))
 	}
+	if v.needsStuck() {
+		facts = append(facts, v.needsFact())
+	}
 	troubles := v.clusterFacts(hops, around)
 	facts = append(facts, troubles...)
 	if len(hops) > 0 && len(troubles) == 0 {

@@ -96,6 +96,10 @@ func (p *projection) templateChanged(ref template.Ref, _, current *unstructured.
 // troubleChanged is told by whoever propagates templates. An object in trouble has
 // a row, whatever its kind: without a binding nothing else would tell of it.
 func (p *projection) troubleChanged(ref template.Ref) {
+	if binding, is := template.SendingOf(ref); is {
+		p.bindingTold(binding)
+		return
+	}
 	_, there := p.templates.Get(ref)
 	_, stuck := p.troubles.Of(ref)
 	p.mu.Lock()
@@ -109,8 +113,9 @@ func (p *projection) troubleChanged(ref template.Ref) {
 	p.mark(ref)
 }
 
-// unservedChanged is told by whoever makes Works.
-func (p *projection) unservedChanged(binding types.NamespacedName) {
+// bindingTold is told by whoever makes Works, and sends along what objects need, of a
+// binding that has news although no object changed.
+func (p *projection) bindingTold(binding types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ref, known := p.bindings[binding]; known {
@@ -226,11 +231,13 @@ func (p *projection) look(ref template.Ref) (view, bool) {
 		return view{}, false
 	}
 	seen := view{ref: ref, binding: found.binding}
+	var key types.NamespacedName
 	if found.binding != nil {
-		key := types.NamespacedName{Namespace: found.binding.GetNamespace(), Name: found.binding.GetName()}
+		key = types.NamespacedName{Namespace: found.binding.GetNamespace(), Name: found.binding.GetName()}
 		seen.works, seen.unserved = maps.Clone(p.works[key]), p.unserved.Of(key)
 	}
 	p.mu.RUnlock()
+	seen.needs, _ = p.troubles.Of(template.Sending(key))
 	seen.template, _ = p.templates.Get(ref)
 	seen.trouble, _ = p.troubles.Of(ref)
 	return seen, true

@@ -27,6 +27,8 @@ type view struct {
 	unserved map[string]string
 	// trouble keeps the template from being propagated as it is now, if it says anything.
 	trouble template.Trouble
+	// needs keeps what the object needs from being sent along with it, if it says anything.
+	needs template.Trouble
 }
 
 // stuck says whether the template cannot be propagated as it is now.
@@ -35,6 +37,14 @@ func (v view) stuck() bool { return v.template != nil && v.trouble.Message != ""
 // stuckFact says why.
 func (v view) stuckFact() fact.Fact {
 	return fact.Say(fact.LevelError, fact.CodeTemplateStuck, "reason", v.trouble.Reason, "message", v.trouble.Message).Since(v.trouble.Since)
+}
+
+// needsStuck says whether what the object needs cannot be sent along now.
+func (v view) needsStuck() bool { return v.needs.Message != "" }
+
+// needsFact says why.
+func (v view) needsFact() fact.Fact {
+	return fact.Say(fact.LevelError, fact.CodeNeedsStuck, "reason", v.needs.Reason, "message", v.needs.Message).Since(v.needs.Since).Linked(v.bindingRef())
 }
 
 // hop is a workload in one cluster, with the sentence that says how it is there.
@@ -237,6 +247,9 @@ func (v view) state(hops []hop) (State, fact.Fact) {
 	}
 	if len(hops) == 0 {
 		return v.nowhere()
+	}
+	if v.needsStuck() {
+		return StateFailed, v.needsFact()
 	}
 	for _, worst := range []struct {
 		placed Placed

@@ -152,7 +152,7 @@ func NewService(options ServiceOptions) *Service {
 	})
 	options.Templates.Subscribe(s.projection.templateChanged) // before they are there, so that none is missed
 	options.Troubles.Follow(s.projection.troubleChanged)
-	options.Unserved.Follow(s.projection.unservedChanged)
+	options.Unserved.Follow(s.projection.bindingTold)
 	return s
 }
 

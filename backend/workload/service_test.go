@@ -163,6 +163,11 @@ var chain = map[string]struct {
 	}, workload.StateFailed, fact.CodeTemplateStuck, []string{
 		"error template.stuck: The hub cannot propagate it as it is now (GetReplicasFailed): customization broken: correct the script",
 	}, "binding"},
+	"a script that does not say what it needs": {func(w *workloadtest.World) {
+		w.Troubles().Set(template.Sending(nginxBinding), "GetDependenciesFailed", "customization broken, InterpretDependency of apps/v1 Deployment default/nginx: line 2: correct the script")
+	}, workload.StateFailed, fact.CodeNeedsStuck, []string{
+		"error needs.stuck: What it needs cannot be sent along now (GetDependenciesFailed): customization broken, InterpretDependency of apps/v1 Deployment default/nginx: line 2: correct the script",
+	}, "binding"},
 	"policy went": {func(w *workloadtest.World) { w.Delete(policyNamed("nginx-propagation")) }, workload.StateOK, "",
 		[]string{"warn policy.gone: PropagationPolicy default/nginx-propagation, which holds it, does not exist any more."}, "policy"},
 	"a script that fails": {func(w *workloadtest.World) {
@@ -341,7 +346,7 @@ func TestLiveTrouble(t *testing.T) {
 }
 
 // TestLiveUnserved checks that readers hear of a cluster that cannot be sent a
-// change, which changes no object.
+// change, and of what an object needs and is not sent along: neither changes an object.
 func TestLiveUnserved(t *testing.T) {
 	f := newFixture(t, recorded)
 	last := func() workload.State {
@@ -356,6 +361,11 @@ func TestLiveUnserved(t *testing.T) {
 	eventually(t, "the row fails", func() bool { return last() == workload.StateFailed })
 	f.Unserved().Set(nginxBinding, nil)
 	eventually(t, "the row is well again", func() bool { return last() == workload.StateOK })
+	needs := template.Sending(nginxBinding)
+	f.Troubles().Set(needs, "GetDependenciesFailed", "no")
+	eventually(t, "the row fails for what it needs", func() bool { return last() == workload.StateFailed })
+	f.Troubles().Forget(needs)
+	eventually(t, "the row is well once more", func() bool { return last() == workload.StateOK })
 }
 
 // TestLiveEffect checks that readers of a policy's effect hear of what shows in no

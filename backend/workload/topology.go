@@ -112,6 +112,8 @@ func (v view) bindingNode(hops []hop) Node {
 		node.State, node.Reason = NodeFailed, v.stuckFact().Text
 	case said.Level == fact.LevelError:
 		node.State, node.Reason = NodeFailed, said.Text
+	case v.needsStuck():
+		node.State, node.Reason = NodeFailed, v.needsFact().Text
 	case said.Code == fact.CodeScheduleStale, len(hops) == 0:
 		node.State, node.Reason = NodePending, said.Text
 	}

@@ -44,6 +44,7 @@ const (
 	CodeScheduleNowhere Code = "schedule.nowhere"
 	CodeFiltered        Code = "schedule.filtered" // filter count reason
 	CodeEvicting        Code = "schedule.evicting" // cluster reason
+	CodeNeedsStuck      Code = "needs.stuck"       // reason message
 	CodeWorkMissing     Code = "work.missing"      // cluster
 	CodeWorkNotMade     Code = "work.not-made"     // cluster message
 	CodeWorkStuck       Code = "work.stuck"        // cluster message
@@ -112,6 +113,7 @@ var sentences = map[Code]string{
 	CodeScheduleNowhere: "It is scheduled to no cluster.",
 	CodeFiltered:        "{filter} leaves out clusters ({count}): {reason}.",
 	CodeEvicting:        "It is moving away from {cluster} ({reason}).",
+	CodeNeedsStuck:      "What it needs cannot be sent along now ({reason}): {message}",
 	CodeWorkMissing:     "{cluster}: the Work has not been made yet.",
 	CodeWorkNotMade:     "{cluster}: the Work cannot be made: {message}",
 	CodeWorkStuck:       "{cluster}: the latest change cannot be sent: {message}",

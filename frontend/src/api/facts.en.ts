@@ -21,6 +21,7 @@ export const en = {
     'schedule.nowhere': 'It is scheduled to no cluster.',
     'schedule.filtered': '{filter} leaves out clusters ({count}): {reason}.',
     'schedule.evicting': 'It is moving away from {cluster} ({reason}).',
+    'needs.stuck': 'What it needs cannot be sent along now ({reason}): {message}',
     'work.missing': '{cluster}: the Work has not been made yet.',
     'work.not-made': '{cluster}: the Work cannot be made: {message}',
     'work.stuck': '{cluster}: the latest change cannot be sent: {message}',

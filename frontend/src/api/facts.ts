@@ -80,7 +80,7 @@ function remedyKey(code: string | undefined, text: string): string | undefined {
   switch (code) {
     case 'work.conflict': return 'conflict';
     case 'work.failed': return find(refusals, text, 'other');
-    case 'template.stuck': case 'work.not-made': case 'work.stuck': return find(holds, text, 'stuck-other');
+    case 'template.stuck': case 'needs.stuck': case 'work.not-made': case 'work.stuck': return find(holds, text, 'stuck-other');
     case 'health.degraded': return interpreters.every(([, match]) => match.test(text)) ? 'interpreter' : find(interpreters, text, 'interpreter');
     case 'schedule.failed': case 'schedule.stale': return 'schedule';
     case 'member.not-ready': return 'member';

@@ -21,6 +21,7 @@ export const zh: FactWords = {
     'schedule.nowhere': '没有调度到任何集群。',
     'schedule.filtered': '{filter}：排除了 {count} 个集群，{reason}。',
     'schedule.evicting': '正在从 {cluster} 迁出（{reason}）。',
+    'needs.stuck': '它所需要的对象目前无法随它一起下发（{reason}）：{message}',
     'work.missing': '{cluster}：尚未生成 Work。',
     'work.not-made': '{cluster}：无法生成 Work：{message}',
     'work.stuck': '{cluster}：最新的更改无法下发：{message}',
