@@ -58,7 +58,35 @@ func Watch(ctx context.Context, config *rest.Config, path string, see func(*Even
 	return watch(ctx, config, path, "application/json", see)
 }
 
+// Follow is Watch for benchmarks that look at more of an object, as it is after
+// each change.
+func Follow[O any](ctx context.Context, config *rest.Config, path string, see func(*O)) error {
+	type event struct {
+		Object O `json:"object"`
+	}
+	return stream(ctx, config, path, "application/json", func(in *json.Decoder) error {
+		e := &event{}
+		err := in.Decode(e)
+		if err == nil {
+			see(&e.Object)
+		}
+		return err
+	})
+}
+
 func watch(ctx context.Context, config *rest.Config, path, accept string, see func(*Event)) error {
+	return stream(ctx, config, path, accept, func(in *json.Decoder) error {
+		e := &Event{}
+		err := in.Decode(e)
+		if err == nil && e.Type != "BOOKMARK" {
+			see(e)
+		}
+		return err
+	})
+}
+
+// stream reads the events of a watch with next until that fails.
+func stream(ctx context.Context, config *rest.Config, path, accept string, next func(*json.Decoder) error) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Timeout = -1, 0
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -92,14 +120,8 @@ func watch(ctx context.Context, config *rest.Config, path, accept string, see fu
 	}
 	go func() {
 		defer events.Close()
-		for in := json.NewDecoder(events); ; {
-			e := &Event{}
-			if err := in.Decode(e); err != nil {
-				return // ctx ended, or the server
-			}
-			if e.Type != "BOOKMARK" {
-				see(e)
-			}
+		in := json.NewDecoder(events)
+		for next(in) == nil { // until ctx ends, or the server
 		}
 	}()
 	return nil
