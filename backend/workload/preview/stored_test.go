@@ -36,6 +36,7 @@ import (
 	"muster.dev/muster/backend/scheduling"
 	"muster.dev/muster/backend/template"
 	"muster.dev/muster/backend/workload"
+	"muster.dev/muster/backend/workload/fact"
 	"muster.dev/muster/backend/workload/preview"
 )
 
@@ -163,6 +164,30 @@ func (c *controlled) bindings(ctx context.Context, saved map[string]*policyv1alp
 	return settled
 }
 
+// knows reads a template's binding anew and says whether the domain has heard of that:
+// it goes by caches, which may be behind.
+func (c *controlled) knows(o *unstructured.Unstructured, stored *workv1alpha2.ResourceBinding) bool {
+	var now workv1alpha2.ResourceBinding
+	if c.hub.Client.Get(c.ctx, client.ObjectKeyFromObject(stored), &now) != nil {
+		return false
+	}
+	*stored = now
+	kind := o.GroupVersionKind()
+	shown, err := c.service.Get(c.ctx, fact.Key{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+	if err != nil || shown.Scheduled == nil {
+		return false
+	}
+	wanted := replicasBy(stored.Spec.Clusters)
+	for _, cluster := range shown.Row.Clusters {
+		replicas, is := wanted[cluster.Name]
+		if !is || cluster.Replicas != nil && *cluster.Replicas != replicas {
+			return false
+		}
+	}
+	scheduled := meta.FindStatusCondition(stored.Status.Conditions, workv1alpha2.Scheduled)
+	return scheduled != nil && len(shown.Row.Clusters) == len(wanted) && shown.Scheduled.Status == string(scheduled.Status) && shown.Scheduled.Message == scheduled.Message
+}
+
 // look looks again and again at all that is stored, which is much, until it is as wanted
 // or patience ends.
 func (c *controlled) look(wanted func(context.Context) bool) {
@@ -222,7 +247,10 @@ func TestPreviewEqualsWhatIsStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.hub.Await(t, "the preview to know its template", func(context.Context) bool {
+		c.hub.Await(t, "the preview to know its template, and where that is", func(context.Context) bool {
+			if b := before[drafted.Name]; b != nil && !c.knows(templates[i], b) { // what is stored may have moved on, too
+				return false
+			}
 			got := c.preview(preview.Draft{YAML: string(text)})
 			if len(got.Templates.Items) == 1 {
 				previewed[i] = got.Templates.Items[0]
