@@ -179,7 +179,12 @@ func (a *Agent) once(ctx context.Context) error {
 	if why != "" {
 		if bootstrap == nil {
 			a.health.set(false, "no bootstrap kubeconfig")
-			return fmt.Errorf("read %s: %w", source, err)
+			err = fmt.Errorf("read %s: %w", source, err)
+			if len(a.o.Bootstraps) == 1 {
+				return err
+			}
+			a.log.Warn("there is no way to the hub", "cluster", a.cluster, "error", err)
+			return a.nextHub(ctx)
 		}
 		a.log.Info("introducing the cluster to the hub", "cluster", a.cluster, "hub", bootstrap.Hub.Server, "reason", why)
 		if identity, err = a.introduce(phase, bootstrap); err != nil {
@@ -219,9 +224,15 @@ func (a *Agent) follow(ctx context.Context, source Source, began *Bootstrap, end
 	}
 }
 
-// nextHub makes it the next hub's turn, if there is another.
-func (a *Agent) nextHub() error {
-	a.turn = (a.turn + 1) % len(a.o.Bootstraps)
+// nextHub makes it the next hub's turn, if there is another that somebody knows the
+// way to.
+func (a *Agent) nextHub(ctx context.Context) error {
+	for range a.o.Bootstraps {
+		a.turn = (a.turn + 1) % len(a.o.Bootstraps)
+		if _, err := a.o.Bootstraps[a.turn].Load(ctx); err == nil {
+			break
+		}
+	}
 	return errNextHub
 }
 

@@ -304,6 +304,11 @@ func TestBootstrapChanges(t *testing.T) {
 				return err == nil && now != nil && string(now.CertPEM) != string(before.CertPEM) && now.Agent == before.Agent
 			})
 			f.awaitHeard()
+			// Whoever reads a directory may find the new certificate beside the old kubeconfig,
+			// which is written last. An agent that serves has written all of it.
+			if now, err = f.store.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			check(now.Hub)
 		})
 	}

@@ -42,7 +42,7 @@ func (a *Agent) introduce(ctx context.Context, b *Bootstrap) (*Identity, error) 
 	grant, err := ask.get(asking)
 	if errors.Is(asking.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
 		a.log.Warn("the hub gives no certificate", "cluster", a.cluster, "hub", b.Hub.Server)
-		return nil, a.nextHub()
+		return nil, a.nextHub(ctx)
 	}
 	if err != nil {
 		return nil, err

@@ -111,15 +111,6 @@ func (s *service) renewOnce(ctx context.Context) error {
 	return nil
 }
 
-// heardOf notes that the hub answered.
-func (s *service) heardOf(err error) {
-	if err == nil {
-		s.mu.Lock()
-		s.heard = time.Now()
-		s.mu.Unlock()
-	}
-}
-
 // tellAvailable leaves an event when the member has become available, or not.
 func (s *service) tellAvailable(ctx context.Context, cluster *ocmv1.ManagedCluster, status *ocmv1.ManagedClusterStatus) {
 	after := meta.FindStatusCondition(status.Conditions, ocmv1.ConditionAvailable)

@@ -183,23 +183,26 @@ func (f *fixture) requests() []certificatesv1.CertificateSigningRequest {
 	return list.Items
 }
 
-// approve decides about the requests that wait.
+// approve decides about the requests that wait, of which there is one soon.
 func (f *fixture) approve(kind certificatesv1.RequestConditionType) {
 	f.Helper()
-	f.eventually("a certificate request", func() bool {
-		decided := false
-		for _, r := range f.requests() {
-			if len(r.Status.Conditions) > 0 {
-				continue
-			}
-			r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: "ByTest", Message: "decided"}}
-			if _, err := plane.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(f.Context(), r.Name, &r, metav1.UpdateOptions{}); err != nil {
-				f.Fatal(err)
-			}
-			decided = true
+	f.eventually("a certificate request", func() bool { return f.decide(kind) })
+}
+
+// decide decides about the requests that wait, and says whether there were any.
+func (f *fixture) decide(kind certificatesv1.RequestConditionType) (decided bool) {
+	f.Helper()
+	for _, r := range f.requests() {
+		if len(r.Status.Conditions) > 0 {
+			continue
 		}
-		return decided
-	})
+		r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: "ByTest", Message: "decided"}}
+		if _, err := plane.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(f.Context(), r.Name, &r, metav1.UpdateOptions{}); err != nil {
+			f.Fatal(err)
+		}
+		decided = true
+	}
+	return decided
 }
 
 // accept does what a hub does once it accepts a cluster (contract 2.4).

@@ -27,13 +27,8 @@ import (
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 )
 
-const (
-	// refusedFor is how long a hub may refuse the certificate (401) before the agent
-	// introduces itself anew.
-	refusedFor = 30 * time.Second
-	// reportEvery is how often the status is looked at without any event.
-	reportEvery = time.Minute
-)
+// reportEvery is how often the status is looked at without any event.
+const reportEvery = time.Minute
 
 // service serves one hub with one identity.
 type service struct {
@@ -60,7 +55,8 @@ type service struct {
 	mu       sync.Mutex
 	cluster  *ocmv1.ManagedCluster // as last seen; nil before, or if it is gone
 	rotation *rotation
-	heard    time.Time // when the hub last answered with something else than a refusal
+	heard    time.Time // when the hub last gave what it was asked for
+	refusing time.Time // since when it answers that it does not know the certificate; zero: it does
 }
 
 // serve does for a hub what an accepted cluster's agent does, until ctx ends or
@@ -166,18 +162,6 @@ func (s *service) attend(ctx context.Context) error {
 	return errRefused
 }
 
-// refused notes what the hub answered. It says whether the hub has refused the
-// certificate for so long that it is not going to know it again.
-func (s *service) refused(err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !apierrors.IsUnauthorized(err) {
-		s.heard = time.Now()
-		return false
-	}
-	return time.Since(s.heard) > refusedFor
-}
-
 // saw takes the ManagedCluster as the hub has it; nil: it has none.
 func (s *service) saw(o *unstructured.Unstructured) {
 	var cluster *ocmv1.ManagedCluster
@@ -189,7 +173,7 @@ func (s *service) saw(o *unstructured.Unstructured) {
 		}
 	}
 	s.mu.Lock()
-	s.heard = time.Now()
+	s.heard, s.refusing = time.Now(), time.Time{}
 	if old := s.cluster; old != nil && cluster != nil && old.UID == cluster.UID && !feed.Newer(cluster.ResourceVersion, old.ResourceVersion) {
 		s.mu.Unlock()
 		return // an answer that comes later than the news
@@ -325,36 +309,6 @@ func statusPatch(cluster *ocmv1.ManagedCluster, status *ocmv1.ManagedClusterStat
 		"metadata": map[string]any{"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion},
 		"status":   json.RawMessage(difference),
 	})
-}
-
-// judgeHub makes it the next hub's turn when this one has turned the cluster down,
-// or is silent for too long (contract 2.5, several hubs).
-func (s *service) judgeHub(ctx context.Context) error {
-	tick := time.NewTicker(min(s.o.HubTimeout/10, 5*time.Second))
-	defer tick.Stop()
-	wasAccepted := false
-	good := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		cluster := s.current()
-		s.mu.Lock()
-		silent := time.Since(s.heard) > s.o.HubTimeout
-		s.mu.Unlock()
-		switch {
-		case isAccepted(cluster) && cluster.Spec.HubAcceptsClient && !silent:
-			wasAccepted, good = true, time.Now()
-		case cluster != nil && !cluster.Spec.HubAcceptsClient && (wasAccepted || meta.IsStatusConditionFalse(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)):
-			s.log.Warn("the hub has turned the cluster down", "cluster", s.identity.Cluster, "hub", s.identity.Hub.Server)
-			return s.agent.nextHub()
-		case silent || time.Since(good) > s.o.HubTimeout:
-			s.log.Warn("the hub is silent", "cluster", s.identity.Cluster, "hub", s.identity.Hub.Server)
-			return s.agent.nextHub()
-		}
-	}
 }
 
 // errNoLease says that the hub has made no lease, yet.

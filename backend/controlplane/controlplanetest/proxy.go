@@ -18,6 +18,7 @@ type ForwardProxy struct {
 	mu    sync.Mutex
 	asked map[string]int
 	open  []net.Conn
+	shut  bool
 }
 
 // StartForwardProxy starts a proxy that ends with the test, and its connections with
@@ -29,13 +30,46 @@ func StartForwardProxy(t testing.TB) *ForwardProxy {
 	p.URL = server.URL
 	t.Cleanup(func() {
 		server.Close()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, connection := range p.open {
-			_ = connection.Close()
-		}
+		p.Shut()
 	})
 	return p
+}
+
+// Shut ends the connections that there are, and has the proxy make no new ones until
+// Open.
+func (p *ForwardProxy) Shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = true
+	for _, connection := range p.open {
+		_ = connection.Close()
+	}
+	p.open = nil
+}
+
+// Open ends what Shut began.
+func (p *ForwardProxy) Open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = false
+}
+
+func (p *ForwardProxy) isShut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shut
+}
+
+// keep notes a connection, with both its ends, unless the proxy is shut.
+func (p *ForwardProxy) keep(host string, ends ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut {
+		return false
+	}
+	p.asked[host]++
+	p.open = append(p.open, ends...)
+	return true
 }
 
 // Asked is how often the proxy was asked for a connection to host:port.
@@ -51,6 +85,10 @@ func (p *ForwardProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "CONNECT alone is known", http.StatusMethodNotAllowed)
 		return
 	}
+	if p.isShut() {
+		http.Error(w, "shut", http.StatusServiceUnavailable)
+		return
+	}
 	far, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", r.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -61,10 +99,10 @@ func (p *ForwardProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = far.Close()
 		return
 	}
-	p.mu.Lock()
-	p.asked[r.Host]++
-	p.open = append(p.open, near, far)
-	p.mu.Unlock()
+	if !p.keep(r.Host, near, far) {
+		_, _ = near.Close(), far.Close()
+		return
+	}
 	_, _ = io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n")
 	pipe := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from)
