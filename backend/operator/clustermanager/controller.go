@@ -27,8 +27,9 @@ import (
 const (
 	// resync is how often everything is applied again, so that drift on clusters that we do not watch is undone.
 	resync = 10 * time.Minute
-	// hubRetry is how soon a hub that could not be reached is tried again.
-	hubRetry = 10 * time.Second
+	// A hub elsewhere that could not be reached is tried again soon, one that answers now and then.
+	hubRetry   = 5 * time.Second
+	hubRecheck = 2 * time.Minute
 	// Webhook configurations wait for this while Deployments roll; changes of those are heard of, too.
 	rollingPoll = 5 * time.Second
 )

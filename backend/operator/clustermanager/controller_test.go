@@ -218,16 +218,21 @@ func checkStatus(t *testing.T, p *operatortest.Plane, name, namespace string) {
 	}
 }
 
-// Hosted: it says what is missing, works on two clusters, and leaves nothing on the hub.
-func TestHostedClusterManager(t *testing.T) {
-	management, hub := planes.management, planes.hub
-	before, around := settled(t, hub), settled(t, management)
-	operate(t, management)
+func newHosted() *ocmoperatorv1.ClusterManager {
 	cm := &ocmoperatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}}
 	cm.Spec.DeployOption = ocmoperatorv1.ClusterManagerDeployOption{Mode: "Hosted", Hosted: &ocmoperatorv1.HostedClusterManagerConfiguration{
 		RegistrationWebhookConfiguration: &ocmoperatorv1.HostedWebhookConfiguration{Address: "localhost", Port: 30443},
 		WorkWebhookConfiguration:         &ocmoperatorv1.HostedWebhookConfiguration{Address: "localhost", Port: 31443},
 	}}
+	return cm
+}
+
+// Hosted: it says what is missing, works on two clusters, and leaves nothing on the hub.
+func TestHostedClusterManager(t *testing.T) {
+	management, hub := planes.management, planes.hub
+	before, around := settled(t, hub), settled(t, management)
+	operate(t, management)
+	cm := newHosted()
 	management.Kubelet(t, cm.Name)
 	if err := management.API.Create(t.Context(), cm); err != nil {
 		t.Fatal(err)

@@ -73,6 +73,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) error {
 		return nil
 	}
 	s.hub = hub
+	s.again(hubRecheck) // nothing else tells that it has fallen silent
 	set(s.object, ocmoperatorv1.ConditionReadyToApply, true, reasonPrepared, "The hub at "+hub.Config.Host+" answers")
 	return nil
 }

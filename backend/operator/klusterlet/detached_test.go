@@ -45,7 +45,7 @@ func TestDetachedKlusterlet(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, management, k.Name, "bootstrap-hub-kubeconfig", map[string][]byte{"kubeconfig": hubConfig(t, "")})
-	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": behind(t, managed, proxy)})
+	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigBehind(t, proxy)})
 	operatortest.Eventually(t, "applied", conditions(management, k.Name, "ReadyToApply=True/KlusterletPrepared", "Applied=True/KlusterletApplied",
 		"HubConnectionDegraded=True/BootstrapSecretFunctional,HubKubeConfigSecretMissing", "RegistrationDesiredDegraded=False/DeploymentsFunctional"))
 	if work, err := deployment(t.Context(), management, k.Name, "detached-work-agent"); err != nil || *work.Spec.Replicas != 0 {
@@ -58,21 +58,6 @@ func TestDetachedKlusterlet(t *testing.T) {
 	removeInOrder(t, k)
 	managed.AsBefore(t, before)
 	management.AsBefore(t, around)
-}
-
-// behind is an administrator's kubeconfig of a plane that is reached by a proxy.
-func behind(t *testing.T, p *operatortest.Plane, proxy *controlplanetest.ForwardProxy) []byte {
-	t.Helper()
-	config, err := clientcmd.Load(p.KubeconfigText(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Clusters[config.Contexts[config.CurrentContext].Cluster].ProxyURL = proxy.URL
-	text, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 // checkDetachedSides checks that the agents run on the one cluster and are accounts of the other, whom they reach by its proxy.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,6 +83,21 @@ func (p *Plane) filled(ctx context.Context, namespace string) error {
 func (p *Plane) KubeconfigText(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile(p.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// KubeconfigBehind is that kubeconfig for whoever reaches the plane by a proxy.
+func (p *Plane) KubeconfigBehind(t testing.TB, proxy *controlplanetest.ForwardProxy) []byte {
+	t.Helper()
+	config, err := clientcmd.Load(p.KubeconfigText(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Clusters[config.Contexts[config.CurrentContext].Cluster].ProxyURL = proxy.URL
+	text, err := clientcmd.Write(*config)
 	if err != nil {
 		t.Fatal(err)
 	}
