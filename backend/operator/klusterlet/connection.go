@@ -151,7 +151,7 @@ func (r *Reconciler) question(ctx context.Context, secret *corev1.Secret, rights
 // word words an error for a condition: text of ours, of the hub, or of the network, none of which holds credentials.
 func word(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "the hub did not answer in time"
+		return "no answer in time"
 	}
 	return err.Error()
 }

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,6 +49,7 @@ type Reconciler struct {
 	settings Settings
 	clusters *component.Clusters
 	secrets  *component.SecretWatch
+	events   events.EventRecorder
 	now      func() time.Time
 	lifetime context.Context // of the manager: watches of Secrets outlive a reconcile
 
@@ -89,6 +91,7 @@ func SetupWithManager(ctx context.Context, m ctrl.Manager, settings Settings) er
 	r := &Reconciler{
 		client: direct, config: m.GetConfig(), settings: settings, now: time.Now, lifetime: ctx,
 		clusters: component.NewClusters(m.GetScheme()), secrets: component.NewSecretWatch(m.GetConfig()), hubs: map[string]asked{},
+		events: m.GetEventRecorder("klusterlet-controller"),
 	}
 	owner := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: object.GetLabels()[ocmoperatorv1.CreatedByKlusterletLabel]}}}

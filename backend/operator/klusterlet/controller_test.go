@@ -15,7 +15,6 @@ import (
 
 	ocmoperatorv1 "muster.dev/muster/backend/apis/ocm/operator/v1"
 	ocmworkv1 "muster.dev/muster/backend/apis/ocm/work/v1"
-	"muster.dev/muster/backend/operator/klusterlet"
 	"muster.dev/muster/backend/operator/operatortest"
 )
 
@@ -246,53 +245,4 @@ func TestHostedKlusterlet(t *testing.T) {
 	management.Gone(t, namespace)
 	managed.AsBefore(t, before)
 	management.AsBefore(t, around)
-}
-
-// A managed cluster that is gone holds removal for five minutes, says so, and no longer. What stays in it goes with the next Klusterlet of
-// the name.
-func TestUnreachableManagedClusterIsGivenUp(t *testing.T) {
-	management, managed := planes.management, planes.member
-	operate(t, management)
-	before := settled(t, managed)
-	k := newKlusterlet("stranded", "SingletonHosted", "open-cluster-management-stranded")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}
-	for _, object := range []client.Object{namespace, k} {
-		if err := management.API.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigText(t)})
-	operatortest.Eventually(t, "applied", conditions(management, k.Name, "Applied=True", "ReadyToApply=True"))
-	// Nobody listens on this port of loopback.
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Name, Name: "external-managed-kubeconfig"}}
-	dead := strings.ReplaceAll(string(managed.KubeconfigText(t)), managed.Server, "https://127.0.0.1:1")
-	if err := management.API.Patch(t.Context(), secret, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"stringData":{"kubeconfig":%q}}`, dead))); err != nil {
-		t.Fatal(err)
-	}
-	if err := management.API.Delete(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
-	operatortest.Eventually(t, "waits", conditions(management, k.Name, klusterlet.ConditionCleanupBlocked+"=True/ManagedClusterUnreachable"))
-	if err := management.API.Get(t.Context(), client.ObjectKeyFromObject(k), k); err != nil || k.Annotations[ocmoperatorv1.EvictionTimestampAnnotation] == "" {
-		t.Fatalf("not noted since when: %v, %v", k.Annotations, err)
-	}
-	past := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"2020-01-01T00:00:00Z"}}}`, ocmoperatorv1.EvictionTimestampAnnotation)
-	if err := management.API.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json", past)); err != nil {
-		t.Fatal(err)
-	}
-	management.Gone(t, k)
-	management.Gone(t, namespace)
-
-	next := newKlusterlet(k.Name, "SingletonHosted", k.Spec.Namespace)
-	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}
-	for _, object := range []client.Object{namespace, next} {
-		if err := management.API.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigText(t)})
-	operatortest.Eventually(t, "applied again", conditions(management, k.Name, "Applied=True", "ReadyToApply=True"))
-	removeKlusterlet(t, management, next)
-	management.Gone(t, namespace)
-	managed.AsBefore(t, before)
 }

@@ -24,6 +24,8 @@ const (
 	removalPoll = time.Second
 	// removalGrace is how long an unreachable managed cluster is waited for.
 	removalGrace = 5 * time.Minute
+	// eventGivenUp is the reason of the Event about what stays when that is over: the Klusterlet itself goes then.
+	eventGivenUp = "CleanupGivenUp"
 )
 
 // blocked says what removal waits for.
@@ -99,6 +101,9 @@ func (r *Reconciler) removeManaged(ctx context.Context, object *ocmoperatorv1.Kl
 	}
 	managed, _, err := r.reachManaged(ctx, p)
 	if err == nil {
+		if err := r.noteReached(ctx, object); err != nil {
+			return err
+		}
 		err = r.cleanManaged(ctx, object, p, managed.Client)
 	}
 	var missing errNoManagedSecret
@@ -113,11 +118,26 @@ func (r *Reconciler) removeManaged(ctx context.Context, object *ocmoperatorv1.Kl
 	if left := until.Sub(r.now()); left > 0 {
 		return &blocked{
 			reason: reasonManagedUnreachable, retry: min(left, managedRetry),
-			message: fmt.Sprintf("The managed cluster cannot be reached (%s); its clean-up is given up at %s", word(err), until.UTC().Format(time.RFC3339)),
+			message: fmt.Sprintf("The managed cluster cannot be reached (%s); its clean-up is given up at %s. Then stay there: %s",
+				word(err), until.UTC().Format(time.RFC3339), p.managedSide()),
 		}
 	}
+	r.events.Eventf(object, nil, corev1.EventTypeWarning, eventGivenUp, "Remove", "The managed cluster could not be reached (%s). There stay: %s", word(err), p.managedSide())
 	log.FromContext(ctx).Info("clean-up of the managed cluster given up", "cluster", object.Spec.ClusterName, "error", word(err))
 	return nil
+}
+
+// managedSide words what is made on a managed cluster for this Klusterlet.
+func (p plan) managedSide() string {
+	return fmt.Sprintf("namespace %s, roles and bindings open-cluster-management:%s-…, the records of applied works, and unless others use them namespace %s and the kinds %s",
+		p.managedNamespace, p.name, ocmoperatorv1.AgentAddonNamespace, strings.Join(agentKinds, ", "))
+}
+
+// noteReached forgets that the managed cluster was missed: if it is once more, the time is its own.
+func (r *Reconciler) noteReached(ctx context.Context, object *ocmoperatorv1.Klusterlet) error {
+	before := object.DeepCopy()
+	delete(object.Annotations, ocmoperatorv1.EvictionTimestampAnnotation)
+	return kube.Patch(ctx, r.client, before, object)
 }
 
 // unreachableSince reads from, or notes on, the Klusterlet when its managed cluster was first missed during removal.

@@ -375,6 +375,9 @@ export const zh: Record<string, string> = {
   'Waiting for the hub\'s pods to end: {0}': '等待中心的 Pod 结束：{0}',
   'The hub at {0} answers': '位于 {0} 的中心已应答',
   'The hub has to be cleaned up, and cannot be: {0}': '需要清理中心，但无法完成：{0}',
+  'reach the hub by secret {0}: {1}': '用 Secret {0} 无法到达中心：{1}',
+  'The managed cluster cannot be reached: {0}': '无法访问受管集群：{0}',
+  'The managed cluster cannot be reached ({0}); its clean-up is given up at {1}. Then stay there: {2}': '无法访问受管集群（{0}）；将于 {1} 放弃清理，届时以下内容会留在那里：{2}',
   'All objects are stored in the current version': '所有对象均以当前版本保存',
   // Events.
   'sent to {0}': '已发送到 {0}',
@@ -424,5 +427,4 @@ export const zh: Record<string, string> = {
   'Bootstrap secret {0} to apiserver {1} is configured correctly': '引导 Secret {0}（API 服务器 {1}）配置正确',
   'Bootstrap secret {0} to apiserver {1} is not good for introducing a cluster: {2}': '引导 Secret {0}（API 服务器 {1}）不足以介绍集群：{2}',
   'Bootstrap secret {0} does not lead to a hub: {1}': '用引导 Secret {0} 无法到达中心：{1}',
-  'the hub did not answer in time': '中心没有及时应答',
 };
