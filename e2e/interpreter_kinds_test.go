@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -52,13 +53,15 @@ func testRunawayScript(t *testing.T, s *space) {
 }
 
 // testKeptByScript: what a script retains stays the member's, and what it names as
-// dependents goes along.
+// dependents goes along. What was sent along stays when it says that no longer, which is
+// told.
 func testKeptByScript(t *testing.T, s *space) {
 	const kind = "print.example/v1 Spool"
-	s.teach(t, "Spool", map[string]string{
+	scripts := map[string]string{
 		"retention":                "function Retain(desiredObj, observedObj)\n  desiredObj.spec.ink = observedObj.spec.ink\n  return desiredObj\nend",
 		"dependencyInterpretation": "function GetDependencies(o)\n  return {{apiVersion = 'v1', kind = 'ConfigMap', namespace = o.metadata.namespace, name = o.spec.settings}}\nend",
-	})
+	}
+	s.teach(t, "Spool", scripts)
 	s.configMap(t, "margins", "left=2")
 	s.configMap(t, "colors", "left=2")
 	s.policy(t, "all", "{propagateDeps: true, resourceSelectors: [{apiVersion: print.example/v1, kind: Spool}], placement: {clusterAffinity: {clusterNames: [cluster1, cluster2]}}}")
@@ -75,6 +78,16 @@ func testKeptByScript(t *testing.T, s *space) {
 	}
 	s.awaitIn(t, "colors", pushName, pullName)
 	s.awaitIn(t, "margins")
+
+	broken := maps.Clone(scripts)
+	broken["dependencyInterpretation"] = "function GetDependencies(o)\n  return o.spec.nothing.more\nend"
+	s.teach(t, "Spool", broken)
+	named := []string{"customization kept-by-script", "Spool kept-by-script/p", "correct the script"}
+	s.awaitEvent(t, "Spool", "GetDependenciesFailed", named...)
+	s.awaitFact(t, "Spool", "needs.stuck", named...)
+	s.awaitIn(t, "colors", pushName, pullName)
+	s.teach(t, "Spool", scripts)
+	s.awaitRow(t, "Spool")
 }
 
 // testBundledKind: a kind that the hub knows without being taught is divided, and its
