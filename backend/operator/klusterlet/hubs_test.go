@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -31,9 +32,30 @@ type servingHub struct {
 	config *rest.Config
 }
 
-func startHub(t *testing.T) *servingHub {
+// startFirst is the hub that tests share.
+func startFirst(t *testing.T) *servingHub {
 	t.Helper()
-	h := &servingHub{Hub: controlplanetest.StartHub(t, controlplanetest.HubOptions{})}
+	if served.Hub == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		hub, err := controlplanetest.NewHub(ctx, controlplanetest.HubOptions{DataDir: served.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served.Hub = hub
+	}
+	return administer(t, served.Hub)
+}
+
+// startSecond is a hub of the test's own.
+func startSecond(t *testing.T) *servingHub {
+	t.Helper()
+	return administer(t, controlplanetest.StartHub(t, controlplanetest.HubOptions{}))
+}
+
+func administer(t *testing.T, hub *controlplanetest.Hub) *servingHub {
+	t.Helper()
+	h := &servingHub{Hub: hub}
 	var err error
 	if h.config, err = h.Config(); err == nil {
 		h.api, err = client.New(h.config, client.Options{Scheme: kube.Scheme()})

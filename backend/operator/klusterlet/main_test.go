@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	ocmoperatorv1 "muster.dev/muster/backend/apis/ocm/operator/v1"
+	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/operator/klusterlet"
 	"muster.dev/muster/backend/operator/operatortest"
 	"muster.dev/muster/deploy"
@@ -21,6 +22,12 @@ import (
 
 // The planes are shared by the package: tests use Klusterlets of their own, and those that compare before and after run by themselves.
 var planes struct{ member, management, hub *operatortest.Plane }
+
+// served is a hub that serves, for tests which need one; startFirst starts it. They use clusters of their own.
+var served struct {
+	*controlplanetest.Hub
+	dir string
+}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -31,6 +38,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	served.dir = filepath.Join(dir, "served")
+	defer func() {
+		if served.Hub != nil {
+			_ = served.Kill() // there is nothing to keep
+		}
+	}()
 	var mu sync.Mutex
 	var group errgroup.Group
 	var all []*operatortest.Plane

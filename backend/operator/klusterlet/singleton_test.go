@@ -32,8 +32,8 @@ func connection(ctx context.Context, p *operatortest.Plane, name string) (string
 	return "", nil
 }
 
-// runDeployed runs what a Deployment runs as a process, for want of a kubelet: with its command line, the files of its volumes, below a directory, and
-// the rights of its account. It returns the arguments of the pod, and ends when stop is called or the test ends.
+// runDeployed runs what a Deployment runs as a process, for want of a kubelet: with its command line, the files of its volumes, below a
+// directory, and the rights of its account. It returns the arguments of the pod. The process ends when stop is called, or with the test.
 func runDeployed(t *testing.T, p *operatortest.Plane, namespace, name string) (arguments []string, stop func()) {
 	t.Helper()
 	var pod corev1.PodSpec
@@ -104,12 +104,13 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// One process is all agents of a cluster, and serves one of two hubs: the first, until that turns the cluster down, then the second, until that does, then
-// the first again, which has thought better of it. The timeouts are the shortest that the API takes, and none of them is waited for.
+// One process is all agents of a cluster, and serves one of two hubs: the first, until that turns the cluster down, then the second, until
+// that does, then the first again, which has thought better of it. The time that a hub has is the shortest that the API takes; nobody waits
+// for it here.
 func TestSingletonOfTwoHubs(t *testing.T) {
 	p := planes.member
 	before := settled(t, p)
-	first, second := startHub(t), startHub(t)
+	first, second := startFirst(t), startSecond(t)
 	operate(t, p)
 	k := newKlusterlet("one", ocmoperatorv1.InstallModeSingleton, "open-cluster-management-one")
 	k.Spec.RegistrationConfiguration = &ocmoperatorv1.RegistrationConfiguration{
@@ -163,9 +164,10 @@ func TestSingletonOfTwoHubs(t *testing.T) {
 func TestSingletonHosted(t *testing.T) {
 	management, managed := planes.management, planes.member
 	before, around := settled(t, managed), settled(t, management)
-	hub := startHub(t)
+	hub := startFirst(t)
 	operate(t, management)
 	k := newKlusterlet("afar", ocmoperatorv1.InstallModeSingletonHosted, "open-cluster-management-afar")
+	k.Spec.ClusterName = "afar"
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.Name}}
 	for _, object := range []client.Object{namespace, k} {
 		if err := management.API.Create(t.Context(), object); err != nil {
@@ -176,8 +178,8 @@ func TestSingletonHosted(t *testing.T) {
 	create(t, management, k.Name, "external-managed-kubeconfig", map[string][]byte{"kubeconfig": managed.KubeconfigText(t)})
 	_, stop := runDeployed(t, management, k.Name, "afar-agent")
 
-	hub.letIn(t, "cluster1")
-	work := hub.give(t, "cluster1", "from-afar")
+	hub.letIn(t, k.Spec.ClusterName)
+	work := hub.give(t, k.Spec.ClusterName, "from-afar")
 	hub.applied(t, work, managed)
 	operatortest.Eventually(t, "the hub is served", hub.connected(management, k.Name))
 	for _, side := range []struct {
