@@ -37,9 +37,10 @@ func (d *dialect) useClient(hub client.Client) {
 	d.works.UseClient(hub)
 }
 
-// bootstrap writes what agents and users expect to find.
-func (d *dialect) bootstrap(ctx context.Context, hub client.Client) error {
-	if err := consent.Bootstrap(ctx, hub); err != nil {
+// bootstrap writes what agents and users expect to find. confined tells that the
+// plane asks our authorizer, too.
+func (d *dialect) bootstrap(ctx context.Context, hub client.Client, confined bool) error {
+	if err := consent.Bootstrap(ctx, hub, confined); err != nil {
 		return err
 	}
 	return managedcluster.EnsureRoles(ctx, hub)

@@ -51,6 +51,7 @@ func (a *App) externalOptions(config *External) (controlplane.ExternalOptions, e
 		},
 	}
 	options.API.UserAgent = "muster/" + a.config.Version
+	a.dialect.consent.UseNamespace(config.Namespace)
 	if config.AuditWebhook {
 		receiver, err := audit.NewReceiver(a.audit, audit.ReceiverOptions{TokenFile: config.AuditTokenFile, Self: func() string { return a.external.User() }})
 		if err != nil {
@@ -68,7 +69,7 @@ func (a *App) bootstrapExternal(ctx context.Context, config *rest.Config) error 
 		return fmt.Errorf("build bootstrap client: %w", err)
 	}
 	a.dialect.useClient(hub)
-	if err := a.dialect.bootstrap(ctx, hub); err != nil {
+	if err := a.dialect.bootstrap(ctx, hub, false); err != nil {
 		return err
 	}
 	return letAdministrators(ctx, hub)

@@ -27,7 +27,7 @@ func TestEndNamespace(t *testing.T) {
 	}
 	bootstrap := func() {
 		t.Helper()
-		if err := consent.Bootstrap(t.Context(), h.Client); err != nil {
+		if err := consent.Bootstrap(t.Context(), h.Client, true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,7 +58,7 @@ func (a *App) bootstrapManaged(ctx context.Context, config *rest.Config) error {
 	if err := endNamespace(ctx, hub, config, consent.BootstrapNamespace); err != nil {
 		return err
 	}
-	return a.dialect.bootstrap(ctx, hub)
+	return a.dialect.bootstrap(ctx, hub, true)
 }
 
 // newManaged adds the controllers of the Open Cluster Management dialect to the

@@ -45,6 +45,7 @@ const replacedRecheck = 20 * time.Millisecond
 //	accepted       ──► namespace, finalizer, role ──► bindings ──► condition True
 //	denied         ──► roles shrink ──► works gone? ──► work RoleBinding let go ──► condition False
 //	                                             └────► condition HubDenied says which are not
+//	name not free  ──► nothing, condition False says so
 //	being deleted  ──► roles gone ──► works gone? ──► work RoleBinding let go ──► finalizer off
 //
 // It writes the condition HubAcceptedManagedCluster, and HubDeniedManagedCluster as
@@ -130,6 +131,8 @@ func (r *AcceptanceReconciler) Reconcile(ctx context.Context, request ctrl.Reque
 		}
 	case cluster.DeletionTimestamp != nil:
 		err = r.withdraw(ctx, cluster)
+	case checkName(cluster.Name) != "":
+		err = r.refuse(ctx, cluster)
 	case cluster.Spec.HubAcceptsClient:
 		err = r.accept(ctx, cluster)
 	case wasAccepted(cluster):
@@ -219,6 +222,18 @@ func (r *AcceptanceReconciler) deny(ctx context.Context, cluster *ocmv1.ManagedC
 	}
 	r.watches.Recheck(cluster.Name) // the one of works, too
 	return r.tell(ctx, cluster, deniedCondition())
+}
+
+// refuse gives nothing to a cluster whose name is not free, and takes what it was
+// given. Admission lets none in; an existing API may have had it before it asked.
+func (r *AcceptanceReconciler) refuse(ctx context.Context, cluster *ocmv1.ManagedCluster) error {
+	if err := r.revoke(ctx, cluster.Name); err != nil {
+		return err
+	}
+	if _, err := r.releaseWork(ctx, cluster.Name); err != nil || !cluster.Spec.HubAcceptsClient {
+		return err
+	}
+	return r.tell(ctx, cluster, acceptErrorCondition(errors.New(checkName(cluster.Name))))
 }
 
 // withdraw takes everything that a cluster's agents were given, when it goes.

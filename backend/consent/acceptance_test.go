@@ -100,7 +100,7 @@ func startHub(t *testing.T) *hubUnderTest {
 	h := &hubUnderTest{Hub: kubetest.StartHub(t), rules: &ruleset{}, audit: &recorded{}}
 	h.InstallDefinitions(t, deploy.HubCRDs())
 	for range 2 { // a hub starts more than once
-		if err := consent.Bootstrap(t.Context(), h.Client); err != nil {
+		if err := consent.Bootstrap(t.Context(), h.Client, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,6 +189,7 @@ func TestAcceptance(t *testing.T) {
 	t.Run("accepted", h.testAccepted)
 	t.Run("denied", h.testDenied)
 	t.Run("accepted again", h.testAcceptedAgain)
+	t.Run("name not free", h.testNameNotFree)
 	t.Run("deleted", h.testDeleted)
 	t.Run("mirrored", h.testMirrored)
 	t.Run("by rule", h.testByRule)
@@ -210,6 +211,12 @@ func (h *hubUnderTest) testBootstrap(t *testing.T) {
 		}
 		if err := who.Get(ctx, client.ObjectKey{Name: "kube-system"}, new(corev1.Namespace)); !apierrors.IsForbidden(err) {
 			t.Errorf("%s reads namespaces: %v", name, err)
+		}
+		if err := who.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, new(corev1.ConfigMap)); !apierrors.IsNotFound(err) {
+			t.Errorf("%s reads what is for everybody: %v", name, err)
+		}
+		if err := who.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kubeadm-config"}, new(corev1.ConfigMap)); !apierrors.IsForbidden(err) {
+			t.Errorf("%s reads what is the API's own: %v", name, err)
 		}
 	}
 }
@@ -467,6 +474,47 @@ func (h *hubUnderTest) testAcceptedAgain(t *testing.T) {
 		return err == nil && bound.DeletionTimestamp == nil && slices.Equal(bound.Finalizers, []string{ocmworkv1.ManifestWorkFinalizer})
 	})
 	h.awaitReason(t, "c1", ocmv1.ReasonAccepted)
+}
+
+// testNameNotFree has clusters that were there before admission was asked, named like
+// what the hub needs itself: the roles that all share, and a namespace that has secrets.
+func (h *hubUnderTest) testNameNotFree(t *testing.T) {
+	ctx := t.Context()
+	shared := new(rbacv1.ClusterRole)
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "work"}, shared); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"work", "registration", "kube-system"}
+	for _, name := range names {
+		h.introduce(t, name)
+		h.decide(t, name, true)
+		h.awaitReason(t, name, ocmv1.ReasonAcceptError)
+		said := meta.FindStatusCondition(h.cluster(ctx, name).Status.Conditions, ocmv1.ConditionHubAccepted).Message
+		if !strings.Contains(said, "is not free") {
+			t.Errorf("%s is told %q", name, said)
+		}
+		if !h.Gone(ctx, client.ObjectKey{Name: roleOf + name}, new(rbacv1.ClusterRoleBinding)) || !h.Gone(ctx, client.ObjectKey{Namespace: name, Name: roleOf + name + ":registration"}, new(rbacv1.RoleBinding)) {
+			t.Errorf("%s was given a role", name)
+		}
+	}
+	for _, name := range names {
+		if err := h.Client.Delete(ctx, h.cluster(ctx, name)); err != nil {
+			t.Fatal(err)
+		}
+		h.Await(t, name+" to go", func(ctx context.Context) bool { return h.cluster(ctx, name) == nil })
+	}
+	// What is done about a cluster that is gone is done in turn: this one comes later.
+	h.introduce(t, "later")
+	h.decide(t, "later", true)
+	h.awaitReason(t, "later", ocmv1.ReasonAccepted)
+	if err := h.Client.Delete(ctx, h.cluster(ctx, "later")); err != nil {
+		t.Fatal(err)
+	}
+	h.Await(t, "the last of them to go", func(ctx context.Context) bool { return h.cluster(ctx, "later") == nil })
+	after := new(rbacv1.ClusterRole)
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: roleOf + "work"}, after); err != nil || after.UID != shared.UID || !cmp.Equal(shared.Rules, after.Rules) {
+		t.Errorf("the shared role was %+v and is %+v: %v", shared.Rules, after.Rules, err)
+	}
 }
 
 func (h *hubUnderTest) testDeleted(t *testing.T) {

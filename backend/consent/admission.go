@@ -30,6 +30,7 @@ import (
 type Admission struct {
 	hub atomic.Pointer[client.Client]
 	now func() time.Time
+	own string // the hub's namespace on an API that it shares; empty: none
 }
 
 // NewAdmission returns an Admission. What needs a look at the hub is refused as
@@ -39,6 +40,10 @@ func NewAdmission() *Admission { return &Admission{now: time.Now} }
 // UseClient gives the Admission a client that reads from the API itself and may
 // review access.
 func (d *Admission) UseClient(hub client.Client) { d.hub.Store(&hub) }
+
+// UseNamespace tells where the hub keeps its own objects, if that is no namespace of
+// which every hub knows: agents of a cluster of such a name could take its Lease.
+func (d *Admission) UseNamespace(own string) { d.own = own }
 
 var (
 	clusterResource = ocmv1.Resource("managedclusters")

@@ -37,7 +37,23 @@ func (d *Admission) admitCluster(ctx context.Context, a admission.Attributes) er
 		p.raw.SetFinalizers(p.before.Finalizers) // they hold its cluster until its rights are gone
 		p.raw.SetOwnerReferences(p.before.OwnerReferences)
 	}
-	return d.keepOurs(ctx, a.GetUserInfo(), p)
+	if err := d.keepOurs(ctx, a.GetUserInfo(), p); err != nil {
+		return err
+	}
+	if p.before != nil && !p.before.Spec.HubAcceptsClient && p.after.Spec.HubAcceptsClient {
+		forgetDenial(p.raw)
+	}
+	return nil
+}
+
+// forgetDenial ends what was said of an earlier denial, whoever accepts the cluster
+// and by whatever means: the next denial has reasons of its own.
+func forgetDenial(raw *unstructured.Unstructured) {
+	annotations := raw.GetAnnotations()
+	for _, key := range []string{AnnotationDeniedAt, AnnotationDeniedBy, AnnotationDeniedReason} {
+		annotations = with(annotations, key, "")
+	}
+	raw.SetAnnotations(annotations)
 }
 
 // stampTaints sets when taints came. A client neither invents nor changes that;
@@ -143,7 +159,11 @@ func (d *Admission) validateCluster(ctx context.Context, a admission.Attributes)
 		return err
 	}
 	if p.before == nil {
-		if problem := checkName(p.after.Name); problem != "" {
+		problem := checkName(p.after.Name)
+		if problem == "" && p.after.Name == d.own {
+			problem = notFree(d.own)
+		}
+		if problem != "" {
 			return apierrors.NewBadRequest(problem)
 		}
 	}

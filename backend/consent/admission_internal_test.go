@@ -150,6 +150,8 @@ func TestRefusals(t *testing.T) {
 		"a namespace of kube":           {who: admin, after: c1(named("kube-x")), code: 400, text: "for the hub itself"},
 		"an execution namespace":        {who: admin, after: c1(named("karmada-es-m1")), code: 400, text: "for the hub itself"},
 		"the name of the agents' group": {who: admin, after: c1(named("managed-clusters")), code: 400, text: "for the hub itself"},
+		"the name of a shared role":     {who: admin, after: c1(named("work")), code: 400, text: "for the hub itself"},
+		"that of the other":             {who: admin, after: c1(named("registration")), code: 400, text: "for the hub itself"},
 		"http":                          {who: admin, after: c1(at("http://x:1")), code: 400, text: `url "http://x:1" is invalid in client configs`},
 		"no url":                        {who: admin, after: c1(at("not a url")), code: 400, text: `url "not a url" is invalid in client configs`},
 		"created as accepted":           {who: jane, rights: []string{mayJoinDefault}, after: c1(accepted), code: 403, text: `managedclusters/accept.cluster.open-cluster-management.io "c1" is forbidden: user "jane" cannot update the HubAcceptsClient field`},
@@ -308,6 +310,29 @@ func TestCompletes(t *testing.T) {
 	}
 	if len(stored.Finalizers) > 0 || stored.Annotations["muster.dev/denied-at"] != "now" || stored.Annotations[AnnotationCreator] != "ann" {
 		t.Errorf("an administrator changed %+v", stored.ObjectMeta)
+	}
+	// Accepted by kubectl, a cluster is no longer one that somebody denied for a reason.
+	denied := c1(inSet("default"), annotated(AnnotationCreator, "ann", AnnotationDeniedAt, "then", AnnotationDeniedBy, "ada", AnnotationDeniedReason, "not ours", "mine", "1"))
+	after := denied.DeepCopy()
+	accepted(after)
+	if stored, err = submit(t, &judgeHub{}, admin, denied, after); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{AnnotationCreator: "ann", "mine": "1"}, stored.Annotations); diff != "" {
+		t.Errorf("annotations of a cluster that was denied before (-want +got):\n%s", diff)
+	}
+}
+
+// TestOwnNamespace keeps clusters off the namespace that a hub was told to use.
+func TestOwnNamespace(t *testing.T) {
+	t.Parallel()
+	step := NewAdmission()
+	step.UseNamespace("fleet-hub")
+	for name, refused := range map[string]bool{"fleet-hub": true, "fleet": false} {
+		a := admission.NewAttributesRecord(raw(t, c1(named(name), inSet("default"))), nil, clusterKind, "", name, clusterGVR, "", admission.Create, nil, false, admin)
+		if err := step.Validate(t.Context(), a); apierrors.IsBadRequest(err) != refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

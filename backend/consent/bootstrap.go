@@ -21,12 +21,15 @@ const (
 
 // Bootstrap makes what agents are introduced with, unless it exists. It belongs before the hub says that it is ready: an
 // agent that is refused once does not ask again for an hour (contract section
-// 2.3). hub reads from the API itself.
-func Bootstrap(ctx context.Context, hub client.Client) error {
+// 2.3). hub reads from the API itself. confined tells that an Authorizer keeps whoever
+// introduces a cluster to the ConfigMaps of kube-public; where there is none, the role
+// of the field would give all of an API that belongs to others, and a role of that
+// namespace does instead.
+func Bootstrap(ctx context.Context, hub client.Client, confined bool) error {
 	r := roles{hub: hub, live: hub}
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	maps := right("", []string{"get"}, "configmaps")
 	role := &rbacv1.ClusterRole{ObjectMeta: named(bootstrapRole), Rules: []rbacv1.PolicyRule{
-		right("", []string{"get"}, "configmaps"),
 		right(requestResource.Group, []string{"create", "get", "list", "watch"}, "certificatesigningrequests"),
 		right(ocmv1.GroupName, []string{"get", "create", "list", "watch"}, "managedclusters"),
 		right(ocmv1.GroupName, []string{"create"}, "managedclustersets/join"),
@@ -37,7 +40,16 @@ func Bootstrap(ctx context.Context, hub client.Client) error {
 	token := &rbacv1.ClusterRoleBinding{ObjectMeta: named(bootstrapTokenBinding), RoleRef: roleRef(bootstrapRole), Subjects: []rbacv1.Subject{
 		{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: BootstrapGroup},
 	}}
-	for _, wanted := range []client.Object{role, account, token} {
+	wanted := []client.Object{role, account, token}
+	if confined {
+		role.Rules = append([]rbacv1.PolicyRule{maps}, role.Rules...)
+	} else {
+		public := metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrapRole}
+		wanted = append(wanted, &rbacv1.Role{ObjectMeta: public, Rules: []rbacv1.PolicyRule{maps}}, &rbacv1.RoleBinding{
+			ObjectMeta: public, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: bootstrapRole}, Subjects: append(account.Subjects[:1:1], token.Subjects...),
+		})
+	}
+	for _, wanted := range wanted {
 		if err := r.ensure(ctx, wanted); err != nil {
 			return err
 		}

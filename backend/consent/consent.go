@@ -75,10 +75,12 @@ func isBootstrap(user string, groups []string) bool {
 	return user == BootstrapUser || slices.Contains(groups, BootstrapGroup)
 }
 
-// reservedNames are namespaces of the hub itself. A cluster of such a name would
-// get rights in them: on the heartbeats of others, for one.
+// reservedNames are namespaces of the hub itself, in which a cluster of such a name
+// would get rights: on the heartbeats of others, for one. The last two are the names
+// of the roles that all clusters share: the role of a cluster that is called work
+// would be that of everybody's works.
 var reservedNames = []string{
-	"default", allAgentsName, apis.SystemNamespace, apis.ClusterNamespace,
+	"default", allAgentsName, apis.SystemNamespace, apis.ClusterNamespace, sharedRegistrationName, sharedWorkName,
 }
 
 // reservedPrefixes start names of namespaces that are not the clusters'.
@@ -94,7 +96,11 @@ func checkName(name string) string {
 	}
 	reserved := slices.ContainsFunc(reservedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	if reserved || slices.Contains(reservedNames, name) {
-		return "metadata.name is not free: the namespace " + name + " is for the hub itself, choose another name"
+		return notFree(name)
 	}
 	return ""
+}
+
+func notFree(name string) string {
+	return "metadata.name is not free: " + name + " is for the hub itself, choose another name"
 }

@@ -24,8 +24,10 @@ import (
 // Names of the roles of a cluster's agents (contract section 2.4).
 const (
 	rolePrefix             = "open-cluster-management:managedcluster:"
-	sharedRegistrationRole = rolePrefix + "registration"
-	sharedWorkRole         = rolePrefix + "work"
+	sharedRegistrationName = "registration"
+	sharedWorkName         = "work"
+	sharedRegistrationRole = rolePrefix + sharedRegistrationName
+	sharedWorkRole         = rolePrefix + sharedWorkName
 )
 
 func clusterRoleName(cluster string) string         { return rolePrefix + cluster }
@@ -186,6 +188,8 @@ func mend(current, wanted client.Object) bool {
 	switch wanted := wanted.(type) {
 	case *rbacv1.ClusterRole:
 		current.(*rbacv1.ClusterRole).Rules = wanted.Rules
+	case *rbacv1.Role:
+		current.(*rbacv1.Role).Rules = wanted.Rules
 	case *rbacv1.ClusterRoleBinding:
 		current.(*rbacv1.ClusterRoleBinding).Subjects = wanted.Subjects
 	case *rbacv1.RoleBinding:
@@ -213,9 +217,13 @@ func (r roles) unbind(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// revoke takes everything.
+// revoke takes everything. Roles that all clusters share are none of one of that name.
 func (r roles) revoke(ctx context.Context, cluster string) error {
-	for _, object := range []client.Object{clusterRole(cluster, nil), clusterRoleBinding(cluster)} {
+	objects := []client.Object{clusterRole(cluster, nil), clusterRoleBinding(cluster)}
+	if cluster == sharedRegistrationName || cluster == sharedWorkName {
+		objects = objects[1:]
+	}
+	for _, object := range objects {
 		if err := r.remove(ctx, object); err != nil {
 			return err
 		}
