@@ -38,11 +38,6 @@ var addonVersions = []string{"v1beta1", "v1alpha1"}
 // alive: whose lease in the member, named like the add-on, is renewed. The hub is
 // watched; the leases are looked at now and then, where there are add-ons.
 func (s *service) careForAddons(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.accepted:
-	}
 	addons := &addonsSeen{changed: make(chan struct{}, 1), all: map[string]seenAddon{}}
 	var following sync.WaitGroup
 	defer following.Wait()

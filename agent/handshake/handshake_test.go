@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,18 +183,7 @@ func TestTenWaitingRequestsAreEnough(t *testing.T) {
 func TestDenialAfterAcceptance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	var begun, ended atomic.Int32
-	f.options.Beside = func(ctx context.Context, hub handshake.Hub) error {
-		select {
-		case <-hub.Accepted:
-		case <-ctx.Done():
-			return nil
-		}
-		begun.Add(1)
-		<-ctx.Done()
-		ended.Add(1)
-		return nil
-	}
+	begun, ended := f.beside()
 	f.join()
 	f.eventually("works are served", func() bool { return begun.Load() == 1 })
 	f.setCondition(metav1.Condition{Type: ocmv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: ocmv1.ReasonDenied})

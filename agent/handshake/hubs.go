@@ -66,10 +66,12 @@ func (s *service) judgeHub(ctx context.Context) error {
 	defer tick.Stop()
 	good := time.Now()
 	for {
+		_, turned := s.stands.now()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-turned: // what the hub takes back, it takes at once
 		}
 		s.ask(ctx)
 		cluster, silent := s.current(), s.silence() > s.o.HubTimeout

@@ -27,7 +27,7 @@ func (s *service) renew(ctx context.Context) error {
 	pause, told := pauseFirst, ""
 	for ctx.Err() == nil {
 		cluster := s.current()
-		if !isAccepted(cluster) {
+		if accepted, _ := s.stands.now(); !accepted || cluster == nil {
 			wait(ctx, time.Second)
 			continue
 		}

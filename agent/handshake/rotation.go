@@ -46,6 +46,10 @@ func (s *service) rotate(ctx context.Context) error {
 		return nil
 	case <-due.C:
 	}
+	return s.whileAccepted(ctx, s.rotateNow)
+}
+
+func (s *service) rotateNow(ctx context.Context) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, s.identity.Expires(), errExpired)
 	defer cancel()
 	tell := func(err error) {

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +45,8 @@ type service struct {
 	dirty    chan struct{}
 	accepted chan struct{} // closed once the hub accepts
 	once     sync.Once
+	// stands is whether the hub accepts the cluster at this moment.
+	stands *standing
 	// denied is closed when the hub is seen to have taken its acceptance back.
 	denied      chan struct{}
 	deniedOnce  sync.Once
@@ -63,7 +64,7 @@ type service struct {
 // the identity does not serve any more.
 func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fresh bool) error {
 	s := &service{o: &a.o, agent: a, identity: identity, bootstrap: b, fresh: fresh, log: a.log, config: a.limit(identity.Config()), member: a.member,
-		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), denied: make(chan struct{}), rotation: a.rotation, heard: time.Now()}
+		dirty: make(chan struct{}, 1), accepted: make(chan struct{}), denied: make(chan struct{}), stands: newStanding(), rotation: a.rotation, heard: time.Now()}
 	var err error
 	if s.hub, err = dynamic.NewForConfig(s.config); err != nil {
 		return fmt.Errorf("client of the hub: %w", err)
@@ -81,7 +82,7 @@ func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fre
 	run(s.renew)
 	run(s.manageNamespaces)
 	if a.o.Addons {
-		run(s.careForAddons)
+		run(func(ctx context.Context) error { return s.whileAccepted(ctx, s.careForAddons) })
 	}
 	if len(a.o.Bootstraps) > 1 {
 		run(s.judgeHub)
@@ -93,19 +94,6 @@ func (a *Agent) serve(ctx context.Context, identity *Identity, b *Bootstrap, fre
 		run(func(ctx context.Context) error { return a.o.Beside(ctx, hub) })
 	}
 	return group.Wait()
-}
-
-// yield ends the service when the hub has taken its acceptance back, and with it
-// every stream that it lets live on: an API server that is not the hub's own judges
-// one when it begins. Served anew, the hub is asked for nothing but whether it
-// accepts the cluster again.
-func (s *service) yield(ctx context.Context) error {
-	select {
-	case <-s.denied:
-		return errDenied
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // expire ends the service when the certificate does, if nothing else has.
@@ -179,6 +167,7 @@ func (s *service) saw(o *unstructured.Unstructured) {
 		return // an answer that comes later than the news
 	}
 	s.cluster = cluster
+	s.stands.set(isAccepted(cluster) && cluster.Spec.HubAcceptsClient)
 	s.mu.Unlock()
 	if isAccepted(cluster) {
 		s.once.Do(func() { close(s.accepted) })
@@ -188,20 +177,6 @@ func (s *service) saw(o *unstructured.Unstructured) {
 		s.deniedOnce.Do(func() { close(s.denied) })
 	}
 	s.poke()
-}
-
-func isAccepted(cluster *ocmv1.ManagedCluster) bool {
-	return cluster != nil && meta.IsStatusConditionTrue(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
-}
-
-// isDenied says whether the hub has taken everything back. What it still waits for,
-// it does not tell by this condition.
-func isDenied(cluster *ocmv1.ManagedCluster) bool {
-	if cluster == nil || cluster.Spec.HubAcceptsClient {
-		return false
-	}
-	accepted := meta.FindStatusCondition(cluster.Status.Conditions, ocmv1.ConditionHubAccepted)
-	return accepted != nil && accepted.Status == metav1.ConditionFalse && accepted.Reason == ocmv1.ReasonDenied
 }
 
 func (s *service) poke() {
@@ -261,7 +236,7 @@ func (s *service) reportOnce(ctx context.Context) error {
 	s.mu.Lock()
 	cluster, turned := s.cluster, s.rotation
 	s.mu.Unlock()
-	if cluster == nil {
+	if cluster == nil || !cluster.Spec.HubAcceptsClient { // the right to tell anything is gone with the decision
 		return nil
 	}
 	status := report(cluster, s.member.observed(), turned, time.Now())

@@ -16,6 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"muster.dev/muster/agent"
+	"muster.dev/muster/agent/handshake"
 	"muster.dev/muster/agent/manifestwork"
 )
 
@@ -100,12 +101,6 @@ func (f *workFlags) follow(ctx context.Context, s *setting) error {
 			continue
 		}
 		waiting = false
-		worker, err := f.worker(s, hub, cluster, f.agentID)
-		if err != nil {
-			return err
-		}
-		s.health.watch(func() (bool, string) { problem := worker.Problem(); return problem == "", problem })
-		s.log.Info("carrying out works", "cluster", cluster, "hub", hub.Host)
 		run, stop := context.WithCancel(ctx)
 		go func() {
 			for run.Err() == nil {
@@ -116,10 +111,44 @@ func (f *workFlags) follow(ctx context.Context, s *setting) error {
 				sleep(run, time.Second)
 			}
 		}()
-		err = worker.Run(run)
+		err = f.serve(run, s, hub, cluster)
 		stop()
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// serve carries out the works of one hub, but for times when that denies the cluster:
+// a stream that its API lets live on is dropped.
+func (f *workFlags) serve(ctx context.Context, s *setting, hub *rest.Config, cluster string) error {
+	denial, err := handshake.NewDenial(hub, cluster)
+	if err != nil {
+		return err
+	}
+	go denial.Run(ctx)
+	for ctx.Err() == nil {
+		worker, err := f.worker(s, hub, cluster, f.agentID)
+		if err != nil {
+			return err
+		}
+		s.health.watch(func() (bool, string) { problem := worker.Problem(); return problem == "", problem })
+		s.log.Info("carrying out works", "cluster", cluster, "hub", hub.Host)
+		within, stop := context.WithCancel(ctx)
+		go func() {
+			denial.Await(within, true)
+			stop()
+		}()
+		err = worker.Run(within)
+		stop()
+		if err != nil {
+			return err
+		}
+		if ctx.Err() == nil {
+			s.log.Info("the hub denies the cluster: no works until it accepts it again", "cluster", cluster)
+			s.health.watch(func() (bool, string) { return true, "" })
+			denial.Await(ctx, false)
 		}
 	}
 	return nil
