@@ -110,7 +110,7 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{o: o, log: o.Log, hubHash: hex.EncodeToString(sum[:]), now: time.Now,
 		queue: newQueue(), records: newQueue(), works: map[string]*ocmworkv1.ManifestWork{}, known: map[string]*ocmworkv1.AppliedManifestWork{}, buried: map[types.UID]struct{}{}, unheld: map[string]struct{}{},
-		reporter: &reporter{expressions: newExpressions(), raw: o.RawFeedback, now: time.Now}, ours: make(chan struct{})}
+		reporter: &reporter{expressions: newExpressions(), raw: o.RawFeedback, every: o.StatusInterval, now: time.Now}, ours: make(chan struct{})}
 	if a.hub = o.Works; a.hub == nil {
 		client, err := dynamic.NewForConfig(unlimited(o.Hub))
 		if err != nil {
@@ -159,6 +159,7 @@ func (a *Agent) unwatched(resource schema.GroupVersionResource, err error) {
 		return // it is going to be
 	}
 	a.log.Info("a kind cannot be watched; its objects are read now and then", "cluster", a.o.Cluster, "kind", resource.GroupResource().String(), "every", a.o.StatusInterval, "error", err)
+	a.member.kinds.recheck(resource)
 }
 
 // Run carries out works until ctx ends.

@@ -172,6 +172,20 @@ func (k *kinds) forget(work string, keep map[place]struct{}) {
 	}
 }
 
+// recheck has the works of a kind looked at that turns out not to be watched: from now
+// on they are read now and then.
+func (k *kinds) recheck(resource schema.GroupVersionResource) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w := k.watches[resource]; w != nil {
+		for _, s := range w.sights {
+			for work := range s.works {
+				k.notify(work)
+			}
+		}
+	}
+}
+
 // watched says whether a feed keeps what is known of a place right.
 func (k *kinds) watched(p place) bool {
 	k.mu.Lock()

@@ -35,12 +35,15 @@ type outcome struct {
 	// not known.
 	object *unstructured.Unstructured
 	unread error
+	// unwatched tells that changes of the object are not heard of.
+	unwatched bool
 }
 
 // reporter makes statuses.
 type reporter struct {
 	expressions *expressions
 	raw         bool // values of any shape are told
+	every       time.Duration
 	now         func() time.Time
 }
 
@@ -149,6 +152,9 @@ func (r *reporter) feedback(o *outcome, state *ocmworkv1.ManifestCondition) {
 		values, err := feedback(o.object, o.option.FeedbackRules, r.raw)
 		state.StatusFeedbacks.Values = values
 		c.Reason = ocmworkv1.ReasonStatusFeedbackSynced
+		if o.unwatched && o.option.FeedbackScrapeType == ocmworkv1.FeedbackWatch { // what is watched is told on each change, whatever the type
+			c.Message = fmt.Sprintf("The values are read every %s and not on each change: %s cannot be watched in this cluster", r.every, o.meta.Resource)
+		}
 		if err != nil {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, ocmworkv1.ReasonStatusFeedbackSyncFailed, "Sync status feedback failed with error "+brief(err.Error())
 		}

@@ -65,7 +65,8 @@ func (a *Agent) apply(ctx context.Context, work *ocmworkv1.ManifestWork) error {
 	for i := range outcomes {
 		if outcomes[i].place.name != "" {
 			keep[outcomes[i].place] = struct{}{}
-			polled = polled || !a.member.kinds.watched(outcomes[i].place)
+			outcomes[i].unwatched = !a.member.kinds.watched(outcomes[i].place)
+			polled = polled || outcomes[i].unwatched
 		}
 	}
 	a.member.kinds.forget(work.Name, keep)
