@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
+	"muster.dev/muster/backend/consent"
 )
 
 // TestRowOfADenial tells what a denial waits for, in the hub's words, until it is
@@ -29,6 +30,16 @@ func TestRowOfADenial(t *testing.T) {
 		row := rowOf(&ocmv1.ManagedCluster{Status: ocmv1.ManagedClusterStatus{Conditions: c.conditions}})
 		if row.State != StateDenied || row.Reason != c.reason || row.Message != c.message || (row.Since != nil) != c.since {
 			t.Errorf("%s: %s %s %q since %v, want denied %s %q", name, row.State, row.Reason, row.Message, row.Since, c.reason, c.message)
+		}
+		// What was written in the waiting room is said beside it, as plain text.
+		for said, annotations := range map[string]map[string]string{
+			"The cluster was denied in the waiting room by ada: not ours": {consent.AnnotationDeniedAt: "2026-11-21T12:00:00Z", consent.AnnotationDeniedBy: "ada", consent.AnnotationDeniedReason: "not\x1b[31m ours"},
+			"The cluster was denied in the waiting room by ada.":          {consent.AnnotationDeniedAt: "2026-11-21T12:00:00Z", consent.AnnotationDeniedBy: "ada"},
+		} {
+			row := rowOf(&ocmv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Status: ocmv1.ManagedClusterStatus{Conditions: c.conditions}})
+			if want := c.message + "\n" + said; row.State != StateDenied || row.Reason != c.reason || row.Message != want {
+				t.Errorf("%s, in the waiting room: %s %s %q, want %q", name, row.State, row.Reason, row.Message, want)
+			}
 		}
 	}
 }

@@ -220,11 +220,11 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 			r.Since = nil
 			by(StateDenied, ocmv1.ConditionHubDenied, ocmv1.ReasonDenied, "The hub withdraws its acceptance.")
 		}
-	case !r.Accepted && object.Annotations[consent.AnnotationDeniedAt] != "":
-		r.State, r.Reason, r.Message = StateDenied, ocmv1.ReasonDenied, "The cluster was denied in the waiting room."
-		if why := object.Annotations[consent.AnnotationDeniedReason]; why != "" {
-			r.Message = registration.PlainText("The cluster was denied in the waiting room: " + why)
+		if object.Annotations[consent.AnnotationDeniedAt] != "" {
+			r.Message += "\n" + deniedInRoom(object)
 		}
+	case !r.Accepted && object.Annotations[consent.AnnotationDeniedAt] != "":
+		r.State, r.Reason, r.Message = StateDenied, ocmv1.ReasonDenied, deniedInRoom(object)
 		if at, err := time.Parse(time.RFC3339, object.Annotations[consent.AnnotationDeniedAt]); err == nil {
 			r.Since = &at
 		}
@@ -244,6 +244,18 @@ func (r *Row) judge(object *ocmv1.ManagedCluster) {
 		by(StateJoining, ocmv1.ConditionHubAccepted, "", "")
 		r.Reason, r.Message = "NoStatusYet", "The agent has not reported yet." // the acceptance is not what it waits for
 	}
+}
+
+// deniedInRoom says who refused a cluster in the waiting room, and why.
+func deniedInRoom(object *ocmv1.ManagedCluster) string {
+	said := "The cluster was denied in the waiting room"
+	if who := object.Annotations[consent.AnnotationDeniedBy]; who != "" {
+		said += " by " + who
+	}
+	if why := object.Annotations[consent.AnnotationDeniedReason]; why != "" {
+		return registration.PlainText(said + ": " + why)
+	}
+	return registration.PlainText(said + ".")
 }
 
 // count adds a ManifestWork to the counts.

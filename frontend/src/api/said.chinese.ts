@@ -324,6 +324,11 @@ export const zh: Record<string, string> = {
     '中心拒绝此集群：其代理已失去在中心的权限，仅在仍有 ManifestWork 时保留对它们的权限：{0}。请删除它们（kubectl -n {1} delete manifestworks --all），或重新接纳该集群。',
   'The hub denies this cluster: its agent has lost its rights on the hub, except over its ManifestWorks as long as there are any: {0}. They are being deleted: the agent takes out of the cluster what they put there. Where no agent runs any more, remove their finalizers.':
     '中心拒绝此集群：其代理已失去在中心的权限，仅在仍有 ManifestWork 时保留对它们的权限：{0}。它们正在删除：代理会把它们放入集群的内容取出。若代理已不再运行，请移除其 finalizer。',
+  'The hub withdraws its acceptance.': '中心正在撤回接纳。',
+  'The cluster was denied in the waiting room.': '该集群已在等候室被拒绝。',
+  'The cluster was denied in the waiting room: {0}': '该集群已在等候室被拒绝：{0}',
+  'The cluster was denied in the waiting room by {0}.': '该集群已在等候室被 {0} 拒绝。',
+  'The cluster was denied in the waiting room by {0}: {1}': '该集群已在等候室被 {0} 拒绝：{1}',
   'Managed cluster joined': '集群已加入',
   'Managed cluster is available': '集群可用',
   'The cluster is registered as a Karmada member.': '该集群已注册为 Karmada 成员集群。',

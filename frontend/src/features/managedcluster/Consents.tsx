@@ -17,6 +17,7 @@ export function Consents({ cluster }: { cluster: ManagedDetail }) {
   const state = newest?.state ?? (cluster.joined ? 'kept' : 'none');
   const accepted = cluster.conditions.find((condition) => condition.type === 'HubAcceptedManagedCluster');
   const acceptance = cluster.accepted ? words.acceptedWord : cluster.state === 'denied' ? words.deniedWord : words.notAccepted;
+  const why = cluster.state === 'denied' ? cluster.message : !cluster.accepted && accepted?.message;
   return (
     <Section title={words.consents}>
       <div className={styles['consents']}>
@@ -30,7 +31,7 @@ export function Consents({ cluster }: { cluster: ManagedDetail }) {
         <div className={styles['consent']}>
           <h3>{words.consentAcceptance}</h3>
           <StateMark tone={cluster.accepted ? 'ok' : cluster.state === 'denied' ? 'bad' : 'idle'}>{acceptance}{accepted && <span className="dim"> <Age at={accepted.lastTransitionTime} ago /></span>}</StateMark>
-          {accepted && !cluster.accepted && <span className="dim small wrap"><Said text={accepted.message} /></span>}
+          {why && <span className="dim small wrap"><Said text={why} /></span>}
         </div>
       </div>
     </Section>
