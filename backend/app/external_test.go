@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ import (
 
 	ocmv1 "muster.dev/muster/backend/apis/ocm/cluster/v1"
 	"muster.dev/muster/backend/app"
+	"muster.dev/muster/backend/consent"
 	"muster.dev/muster/backend/controlplane"
 	"muster.dev/muster/backend/controlplane/controlplanetest"
 	"muster.dev/muster/backend/database/databasetest"
@@ -240,6 +242,15 @@ func TestExternalHub(t *testing.T) {
 	}
 
 	e.refusesThroughWebhooks(t)
+	for _, group := range []string{consent.BootstrapGroup, "system:serviceaccounts"} {
+		introducer := e.as(t, consent.BootstrapUser, group)
+		for namespace, refused := range map[string]bool{"kube-public": false, "kube-system": true, "c1": true} {
+			err := introducer.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "kube-root-ca.crt"}, new(corev1.ConfigMap))
+			if apierrors.IsForbidden(err) != refused {
+				t.Errorf("who introduces clusters reads a ConfigMap of %s: %v", namespace, err)
+			}
+		}
+	}
 
 	door := e.rest(t, config)
 	user, err := door.SignIn(t.Context(), "admin", passwordIn(hub.Welcome()))
