@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -41,7 +43,16 @@ func (s sorted) Enabled(ctx context.Context, level slog.Level) bool {
 // afterStop is what a manager says of a Lease that it gives up when it stops.
 const afterStop = "error received after stop sequence was engaged"
 
+// untold is what a recorder says of an Event that the API refuses.
+const untold = "Server rejected event (will not retry!)"
+
 func (s sorted) Handle(ctx context.Context, record slog.Record) error {
+	if record.Message == untold {
+		record = withoutEvent(record)
+		if !s.Handler.Enabled(ctx, record.Level) {
+			return nil
+		}
+	}
 	if first, _ := utf8.DecodeRuneInString(record.Message); record.Level == slog.LevelInfo && unicode.IsUpper(first) || record.Message == afterStop {
 		record.Level = slog.LevelDebug
 		if !s.Handler.Enabled(ctx, record.Level) {
@@ -49,6 +60,22 @@ func (s sorted) Handle(ctx context.Context, record slog.Record) error {
 		}
 	}
 	return s.Handler.Handle(ctx, record)
+}
+
+// withoutEvent leaves the whole Event out of a recorder's complaint, which is no more
+// than a warning, and none if the Event's namespace is going or gone.
+func withoutEvent(record slog.Record) slog.Record {
+	short := slog.NewRecord(record.Time, slog.LevelWarn, record.Message, record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)) {
+			short.Level = slog.LevelDebug
+		}
+		if a.Key != "event" {
+			short.AddAttrs(a)
+		}
+		return true
+	})
+	return short
 }
 
 func (s sorted) WithAttrs(attrs []slog.Attr) slog.Handler { return sorted{s.Handler.WithAttrs(attrs)} }

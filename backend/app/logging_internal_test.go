@@ -2,9 +2,16 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestControllerRuntimeSpeaksOfItselfAtDebug(t *testing.T) {
@@ -27,6 +34,29 @@ func TestControllerRuntimeSpeaksOfItselfAtDebug(t *testing.T) {
 		}
 		if strings.Join(got, ",") != want {
 			t.Errorf("at %s: %q, want %q", level, got, want)
+		}
+	}
+}
+
+func TestRefusedEventsAreShort(t *testing.T) {
+	t.Parallel()
+	events := schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	going := apierrors.NewForbidden(events, "a", errors.New("namespace shop is being terminated"))
+	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"the namespace goes":    {going, ""},
+		"the namespace is gone": {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), ""},
+		"another refusal":       {apierrors.NewForbidden(events, "a", errors.New("no right")), "level=WARN"},
+	} {
+		var out bytes.Buffer
+		logger := logr.FromSlogHandler(sorted{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo})})
+		logger.Error(c.err, untold, "event", "the whole of it")
+		got := out.String()
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" || strings.Contains(got, "the whole") || c.want != "" && !strings.Contains(got, "no right") {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }
