@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -86,7 +88,7 @@ func awaitExternal(t *testing.T, h *hub, p *controlplanetest.Process) {
 // is killed.
 func TestOCMExternalWalk(t *testing.T) {
 	t.Parallel()
-	api := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "existing"})
+	api := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "existing", APIFlags: []string{"--enable-bootstrap-token-auth"}})
 	h := &hub{Hub: &controlplanetest.Hub{Kubeconfig: api.Kubeconfig}}
 	h.connect(t)
 	kubeconfig, database := onExisting(t, h), databasetest.StartPostgres(t)
@@ -98,7 +100,7 @@ func TestOCMExternalWalk(t *testing.T) {
 	startKlusterlet(t, m, "east", ocmBootstrap(t, h, ocmToken(t, h)))
 	walkToAvailable(t, h, m)
 	walkWork(t, h, m)
-	walkExternalDenial(t, h)
+	walkExternalDenial(t, h, m, "east")
 	if acts(t, second) {
 		t.Error("both replicas act")
 	}
@@ -122,18 +124,39 @@ func TestOCMExternalWalk(t *testing.T) {
 	h.awaitManaged(t, "west", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
 	h.apply(t, strings.ReplaceAll(walkManifestWork, "WORK", "after-takeover"))
 	awaitSettings(t, m, "after-takeover", true)
+	walkExternalIdentities(t, h, m, api)
 }
 
-// workStreams counts the watches of works that agents have open in their namespaces;
-// the hub's own go over all namespaces.
-func workStreams(ctx context.Context, t *testing.T, h *hub) (open int) {
+// walkExternalIdentities tries every identity on what is of each other cluster, where
+// roles confine and nothing else does. East and west are there already.
+func walkExternalIdentities(t *testing.T, h *hub, m, api *controlplanetest.Member) {
+	t.Helper()
+	authority, _ := api.CAFiles()
+	h.pki = filepath.Dir(authority)
+	west := rest.AnonymousClientConfig(h.admin(t))
+	request, keyPEM, err := requestOf("west", "abcde").create(t.Context(), bootstrapConfig(t, h, ocmToken(t, h)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.approveRequest(t, request)
+	west.CertData, west.KeyData, west.QPS = h.awaitIssued(t, request), keyPEM, -1
+	east := identityOf(t, h, m)
+	east.QPS = -1
+	crowd := newOCMCrowd(t, h, map[string]*rest.Config{"east": east, "west": west})
+	crowd.requests = true
+	crowd.tryAll(t, h)
+}
+
+// agentStreams counts the watches of a resource that agents have open in their
+// namespaces; the hub's own go over all namespaces.
+func agentStreams(ctx context.Context, t *testing.T, h *hub, resource string) (open int) {
 	t.Helper()
 	text, err := h.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "apiserver_longrunning_requests{") || !strings.Contains(line, `resource="manifestworks"`) || !strings.Contains(line, `scope="namespace"`) {
+		if !strings.HasPrefix(line, "apiserver_longrunning_requests{") || !strings.Contains(line, `resource="`+resource+`"`) || !strings.Contains(line, `scope="namespace"`) {
 			continue
 		}
 		fields := strings.Fields(line)
@@ -147,18 +170,33 @@ func workStreams(ctx context.Context, t *testing.T, h *hub) (open int) {
 }
 
 // walkExternalDenial takes the hub's consent back where it cannot cut anything: the
-// agent itself drops its streams, and opens them once it is accepted again.
-func walkExternalDenial(t *testing.T, h *hub) {
+// agent itself drops its streams, and opens them once it is accepted again. As long as
+// a work holds the denial up it keeps that of works, and no other.
+func walkExternalDenial(t *testing.T, h *hub, m *controlplanetest.Member, cluster string) {
 	t.Helper()
-	eventually(t, "the agent watches its works", func(ctx context.Context) bool { return workStreams(ctx, t, h) > 0 })
-	h.accept(t, "east", false)
-	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
-	begin := time.Now()
-	eventually(t, "the denied agent watches nothing any more", func(ctx context.Context) bool { return workStreams(ctx, t, h) == 0 })
-	t.Logf("streams dropped %.2f s after the denial was told", time.Since(begin).Seconds())
-	h.accept(t, "east", true)
-	h.awaitManaged(t, "east", ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
-	eventually(t, "the agent watches its works again", func(ctx context.Context) bool { return workStreams(ctx, t, h) > 0 })
+	const works, addons = "manifestworks", "managedclusteraddons"
+	open := func(resource string, wanted bool) {
+		t.Helper()
+		begin := time.Now()
+		eventually(t, fmt.Sprintf("watches of %s: %t", resource, wanted), func(ctx context.Context) bool { return agentStreams(ctx, t, h, resource) > 0 == wanted })
+		t.Logf("%s: watches of %s: %t after %.2f s", cluster, resource, wanted, time.Since(begin).Seconds())
+	}
+	open(works, true)
+	open(addons, true)
+	h.giveSettings(t, cluster, "held")
+	awaitSettings(t, m, "held", true)
+	h.accept(t, cluster, false)
+	h.awaitManaged(t, cluster, ocmv1.ConditionHubDenied, metav1.ConditionFalse, ocmv1.ReasonWorksRemaining)
+	open(addons, false)
+	open(works, true) // the hub waits for them
+	kubectl(t, h.Kubeconfig, "delete", works, "--namespace", cluster, "held")
+	awaitSettings(t, m, "held", false)
+	h.awaitManaged(t, cluster, ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
+	open(works, false)
+	h.accept(t, cluster, true)
+	h.awaitManaged(t, cluster, ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
+	open(works, true)
+	open(addons, true)
 }
 
 // TestOCMExternalSigner runs the hub where the API's own signer is off: it says so
@@ -174,7 +212,9 @@ func TestOCMExternalSigner(t *testing.T) {
 	awaitExternal(t, h, replica)
 
 	m := controlplanetest.StartMember(t, controlplanetest.MemberOptions{Name: "north", Nodes: 1})
-	startKlusterlet(t, m, "north", ocmBootstrap(t, h, ocmToken(t, h)))
+	hubDir := t.TempDir() // the agents are two processes, as where an operator runs them
+	startRegistration(t, m, "north", ocmBootstrap(t, h, ocmToken(t, h)), "--hub-kubeconfig-dir", hubDir)
+	startWork(t, m, "north", hubDir)
 	csr := h.awaitRequest(t, "north")
 	h.approveRequest(t, csr)
 	h.accept(t, "north", true)
@@ -198,4 +238,5 @@ func TestOCMExternalSigner(t *testing.T) {
 		request, err := h.client.CertificatesV1().CertificateSigningRequests().Get(ctx, csr, metav1.GetOptions{})
 		return err == nil && request.Annotations["muster.dev/waiting"] == ""
 	})
+	walkExternalDenial(t, h, m, "north")
 }

@@ -60,6 +60,8 @@ type ocmAttempt struct{ verb, path, body string }
 // ocmAttempts are asked for by everybody about every other cluster.
 func ocmAttempts() []ocmAttempt {
 	const (
+		hooks  = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+		leader = "/apis/coordination.k8s.io/v1/namespaces/" + externalSpace + "/leases/muster-hub-leader"
 		works  = "/apis/work.open-cluster-management.io/v1/namespaces/NAME/manifestworks"
 		addons = "/apis/addon.open-cluster-management.io/v1beta1/namespaces/NAME/managedclusteraddons"
 		oldies = "/apis/addon.open-cluster-management.io/v1alpha1/namespaces/NAME/managedclusteraddons"
@@ -83,8 +85,8 @@ func ocmAttempts() []ocmAttempt {
 		addons, addons+"/present", oldies, oldies+"/present", leases, leases+"/"+ocmv1.LeaseName,
 		requestsPath, requestsPath+"/CSR", requestsPath+"?labelSelector="+ocmv1.ClusterNameLabel+"=NAME",
 		requestsPath+"?labelSelector="+ocmv1.ClusterNameLabel+" in (NAME,east)", requestsPath+"?labelSelector="+ocmv1.ClusterNameLabel,
-		"/api/v1/namespaces/NAME", "/api/v1/namespaces/NAME/secrets", "/api/v1/namespaces/NAME/secrets/present", "/api/v1/namespaces/NAME/configmaps",
-		"/api/v1/secrets", "/api/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/karmada-cluster/secrets",
+		"/api/v1/namespaces/NAME", "/api/v1/namespaces/NAME/secrets", "/api/v1/namespaces/NAME/secrets/present", "/api/v1/namespaces/NAME/configmaps", "/api/v1/namespaces/NAME/configmaps/present",
+		"/api/v1/secrets", "/api/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/karmada-cluster/secrets", "/api/v1/namespaces/"+externalSpace+"/secrets/muster-serving-ca", hooks, leader,
 		"/apis/cluster.karmada.io/v1alpha1/clusters/NAME", "/apis/cluster.karmada.io/v1alpha1/clusters/NAME/proxy/version", roles+"/clusterroles/"+role,
 	), []ocmAttempt{
 		{http.MethodPatch, managedPath + "/NAME", label}, {http.MethodPatch, managedPath + "/NAME", `{"spec":{"hubAcceptsClient":true}}`},
@@ -100,6 +102,10 @@ func ocmAttempts() []ocmAttempt {
 		{http.MethodDelete, "/api/v1/namespaces/NAME", ""},
 		{http.MethodPatch, requestsPath + "/CSR", label}, {http.MethodPatch, requestsPath + "/CSR/approval", status}, {http.MethodPatch, requestsPath + "/CSR/status", status},
 		{http.MethodDelete, requestsPath + "/CSR", ""},
+		{http.MethodPost, managedPath, `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"NAME"}}`},
+		{http.MethodPost, roles + "/namespaces/NAME/rolebindings", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"evil"},
+			"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"open-cluster-management:managedcluster:work"},"subjects":[{"kind":"User","name":"evil","apiGroup":"rbac.authorization.k8s.io"}]}`},
+		{http.MethodDelete, hooks, ""}, {http.MethodPatch, leader, `{"spec":{"holderIdentity":"evil"}}`},
 		{http.MethodPatch, roles + "/clusterroles/" + role, label}, {http.MethodDelete, roles + "/clusterrolebindings/" + role, ""},
 		{http.MethodDelete, roles + "/namespaces/NAME/rolebindings/" + role + ":work", ""},
 		{http.MethodPost, "/api/v1/namespaces/" + ocmSpace + "/serviceaccounts/" + ocmAccount + "/token", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`},
@@ -108,38 +114,54 @@ func ocmAttempts() []ocmAttempt {
 }
 
 // introduces are what whoever introduces clusters may do, by the roles of the
-// field: look at clusters and at certificate requests.
+// field: look at clusters and at certificate requests, and make clusters, of which
+// each name is free once.
 func introduces(a ocmAttempt) bool {
-	return a.verb == http.MethodGet && (strings.HasPrefix(a.path, managedPath) || strings.HasPrefix(a.path, requestsPath))
+	return a.verb == http.MethodGet && (strings.HasPrefix(a.path, managedPath) || strings.HasPrefix(a.path, requestsPath)) ||
+		a.verb == http.MethodPost && a.path == managedPath
 }
 
-// occupy puts into the namespace of a cluster what others must not touch, and
-// returns the name of a certificate request of it.
-func occupy(t *testing.T, h *hub, name string) (csr string) {
+// ocmCrowd are the identities that there are on a hub, of either plane.
+type ocmCrowd struct {
+	// agents are the clusters' own, by cluster. east is accepted.
+	agents map[string]*rest.Config
+	// others are everybody else.
+	others map[string]*rest.Config
+	// targets are clusters without such an agent.
+	targets []string
+	// requests tells that agents read the certificate requests of all clusters: RBAC
+	// knows no labels, and an existing API asks nobody else (docs/second-plane.md).
+	requests bool
+}
+
+// excused tells whether somebody may do a thing although it is not theirs.
+func (c *ocmCrowd) excused(who string, a ocmAttempt) bool {
+	switch who {
+	case ocmAccount, aBootstrapToken:
+		return introduces(a)
+	case nobody, anAddon:
+		return false
+	}
+	return c.requests && a.verb == http.MethodGet && strings.HasPrefix(a.path, requestsPath)
+}
+
+const (
+	aBootstrapToken = "a bootstrap token"
+	nobody          = "nobody"
+	anAddon         = "an add-on agent of east"
+)
+
+// newOCMCrowd introduces the clusters that are not there yet, and has every identity
+// that a hub of either plane knows: the agents of two clusters that are accepted, of
+// one that waits and of one that was denied, and those who are no cluster's agent.
+func newOCMCrowd(t *testing.T, h *hub, there map[string]*rest.Config) *ocmCrowd {
 	t.Helper()
-	h.apply(t, strings.ReplaceAll(`
-{apiVersion: v1, kind: Namespace, metadata: {name: NAME}}
----
-{apiVersion: v1, kind: Secret, metadata: {name: present, namespace: NAME}}
----
-apiVersion: work.open-cluster-management.io/v1
-kind: ManifestWork
-metadata: {name: present, namespace: NAME}
-spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: present, namespace: default}}]}}
----
-{apiVersion: addon.open-cluster-management.io/v1alpha1, kind: ManagedClusterAddOn, metadata: {name: present, namespace: NAME}, spec: {}}
-`, "NAME", name))
-	return h.awaitRequest(t, name)
-}
-
-// TestOCMNoIdentityTouchesAnotherCluster tries every identity that there is on
-// everything that is of each other cluster.
-func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
-	t.Parallel()
-	h := startHub(t)
-	agents, requests := map[string]*rest.Config{}, map[string]string{}
+	c := &ocmCrowd{agents: there}
 	for _, name := range []string{"east", "west", "waiting", "denied"} {
-		agents[name] = ocmIdentity(t, h, name, "abcde")
+		if c.agents[name] != nil {
+			continue
+		}
+		c.agents[name] = ocmIdentity(t, h, name, "abcde")
 		if name != "waiting" {
 			h.accept(t, name, true)
 			h.awaitManaged(t, name, ocmv1.ConditionHubAccepted, metav1.ConditionTrue, ocmv1.ReasonAccepted)
@@ -147,32 +169,35 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 	}
 	h.accept(t, "denied", false)
 	h.awaitManaged(t, "denied", ocmv1.ConditionHubAccepted, metav1.ConditionFalse, ocmv1.ReasonDenied)
-	others := map[string]*rest.Config{
-		ocmAccount: bootstrapConfig(t, h, ocmToken(t, h)), "a bootstrap token": bootstrapConfig(t, h, introducingToken(t, h, time.Now().Add(time.Hour))),
-		"the agent of south": pullCluster(t, h, "south"), "nobody": rest.AnonymousClientConfig(agents["east"]), "an add-on agent of east": addonAgent(t, h, "east", "present"),
+	c.others = map[string]*rest.Config{
+		ocmAccount: bootstrapConfig(t, h, ocmToken(t, h)), aBootstrapToken: bootstrapConfig(t, h, introducingToken(t, h, time.Now().Add(time.Hour))),
+		nobody: rest.AnonymousClientConfig(h.admin(t)), anAddon: addonAgent(t, h, "east", "present"),
 	}
-	// south is a Karmada member: its mirror is nobody else's, either.
-	eventually(t, "south has its mirror", func(context.Context) bool { return h.managedCluster(t, "south") != nil })
-	if _, _, err := requestOf("south", "abcde").create(t.Context(), others[ocmAccount]); err != nil {
-		t.Fatal(err)
-	}
-	targets := append(slices.Collect(maps.Keys(agents)), "south")
-	before := map[string]string{}
+	return c
+}
+
+// tryAll has everybody try everything on each cluster that is not theirs, and then
+// the agent of east what is its own: the refusals are not of a broken hub.
+func (c *ocmCrowd) tryAll(t *testing.T, h *hub) {
+	t.Helper()
+	targets := append(slices.Collect(maps.Keys(c.agents)), c.targets...)
+	requests, before := map[string]string{}, map[string]string{}
 	for _, name := range targets {
 		requests[name] = occupy(t, h, name)
 		before[name] = h.managedCluster(t, name).ResourceVersion
 	}
-	for name, config := range agents {
-		others["the agent of "+name] = config
+	everybody := maps.Clone(c.others)
+	for name, config := range c.agents {
+		everybody["the agent of "+name] = config
 	}
 	tried, allowed := 0, 0
-	for who, config := range others {
+	for who, config := range everybody {
 		for _, name := range targets {
 			if who == "the agent of "+name {
 				continue
 			}
 			for _, a := range ocmAttempts() {
-				if (who == ocmAccount || who == "a bootstrap token") && introduces(a) {
+				if c.excused(who, a) {
 					continue
 				}
 				tried++
@@ -185,13 +210,12 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d identities, %d attempts, %d allowed", len(others), tried, allowed)
+	t.Logf("%d identities, %d attempts, %d allowed", len(everybody), tried, allowed)
 
-	// What is its own, an accepted agent reads: the refusals are not of a broken hub.
 	for _, path := range []string{managedPath + "/east", managedPath + "?fieldSelector=metadata.name=east", requestsPath + "/" + requests["east"],
 		requestsPath + "?labelSelector=" + ocmv1.ClusterNameLabel + "=east", "/apis/work.open-cluster-management.io/v1/namespaces/east/manifestworks/present",
 		"/apis/coordination.k8s.io/v1/namespaces/east/leases/" + ocmv1.LeaseName, "/apis/addon.open-cluster-management.io/v1beta1/namespaces/east/managedclusteraddons/present"} {
-		if err := send(t.Context(), agents["east"], http.MethodGet, path, ""); err != nil {
+		if err := send(t.Context(), c.agents["east"], http.MethodGet, path, ""); err != nil {
 			t.Errorf("the agent of east: %v", err)
 		}
 	}
@@ -200,6 +224,43 @@ func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
 			t.Errorf("%s changed from version %s to %+v", name, version, after)
 		}
 	}
+}
+
+// occupy puts into the namespace of a cluster what others must not touch, and
+// returns the name of a certificate request of it.
+func occupy(t *testing.T, h *hub, name string) (csr string) {
+	t.Helper()
+	h.apply(t, strings.ReplaceAll(`
+{apiVersion: v1, kind: Namespace, metadata: {name: NAME}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: present, namespace: NAME}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: present, namespace: NAME}}
+---
+apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: present, namespace: NAME}
+spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: present, namespace: default}}]}}
+---
+{apiVersion: addon.open-cluster-management.io/v1alpha1, kind: ManagedClusterAddOn, metadata: {name: present, namespace: NAME}, spec: {}}
+`, "NAME", name))
+	return h.awaitRequest(t, name)
+}
+
+// TestOCMNoIdentityTouchesAnotherCluster tries every identity that there is on
+// everything that is of each other cluster. TestOCMExternalWalk does so where RBAC
+// alone confines.
+func TestOCMNoIdentityTouchesAnotherCluster(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	crowd := newOCMCrowd(t, h, map[string]*rest.Config{})
+	// south is a Karmada member: its mirror is nobody else's, either.
+	crowd.others["the agent of south"], crowd.targets = pullCluster(t, h, "south"), []string{"south"}
+	eventually(t, "south has its mirror", func(context.Context) bool { return h.managedCluster(t, "south") != nil })
+	if _, _, err := requestOf("south", "abcde").create(t.Context(), crowd.others[ocmAccount]); err != nil {
+		t.Fatal(err)
+	}
+	crowd.tryAll(t, h)
 }
 
 // addonAgent is the identity of an add-on's agent in a cluster, to which no add-on

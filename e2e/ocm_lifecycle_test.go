@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -256,7 +257,8 @@ func TestOCMHubAuthorityChanged(t *testing.T) {
 // told.
 func (h *hub) sign(t testing.TB, subject pkix.Name, from, to time.Time) (certPEM, keyPEM []byte) {
 	t.Helper()
-	authority, err := tls.LoadX509KeyPair(filepath.Join(h.DataDir, "pki", "ca.crt"), filepath.Join(h.DataDir, "pki", "ca.key"))
+	pki := cmp.Or(h.pki, filepath.Join(h.DataDir, "pki"))
+	authority, err := tls.LoadX509KeyPair(filepath.Join(pki, "ca.crt"), filepath.Join(pki, "ca.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type hub struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	root    *controlplanetest.REST // the first administrator's session, once signed in
+	pki     string                 // where the authority of client certificates is; empty: in the data directory
 }
 
 // startHub starts a hub for one test. REST may dial loopback: members live there.
