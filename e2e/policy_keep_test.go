@@ -50,12 +50,17 @@ func testConflictAnnotation(t *testing.T, s *space) {
 		for cluster := range s.members() {
 			s.sees(t, cluster, aConfigMap, name, "data owner", c.owner)
 		}
-		warned := false
-		for line := range strings.Lines(s.Output()) {
-			warned = warned || containsAll(line, "unknown conflict resolution", s.namespace, `name=`+name) || containsAll(line, "unknown conflict resolution", s.namespace, `"name":"`+name+`"`)
+		if c.asks == "perhaps" {
+			s.awaitEventAbout(t, "ConfigMap", name, "UnknownConflictResolution", `is "perhaps"`, "its policy decides ("+strings.ToLower(c.policy)+")")
 		}
-		if warned != (c.asks == "perhaps") {
-			t.Errorf("%s asks for %q; the hub warns of that: %v", name, c.asks, warned)
+	}
+	told, err := s.client.CoreV1().Events(s.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=UnknownConflictResolution"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range told.Items {
+		if e := &told.Items[i]; templates[e.InvolvedObject.Name].asks != "perhaps" {
+			t.Errorf("%s asks for %q, and is told %s", e.InvolvedObject.Name, templates[e.InvolvedObject.Name].asks, e.Message)
 		}
 	}
 	s.mend(t, onHub, aConfigMap, "left", "{metadata: {annotations: {"+resolution+": overwrite}}}")
