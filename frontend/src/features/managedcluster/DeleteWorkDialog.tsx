@@ -1,4 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useExplain } from '@/api/errors';
 import { useWords } from '@/shared/hooks/useWords';
 import { ConfirmName } from '@/shared/ui/ConfirmName';
@@ -13,14 +14,20 @@ import { managedWords } from './words';
 export default function DeleteWorkDialog({ cluster, work, onClose }: { cluster: string; work: string; onClose: () => void }) {
   const words = useWords(managedWords);
   const explain = useExplain();
-  const query = useQuery(workDetail(cluster, work));
+  // What is being deleted is asked for no more: it may be gone before the hub has said so.
+  const [deleting, setDeleting] = useState(false);
+  const query = useQuery({ ...workDetail(cluster, work), enabled: !deleting });
   const remove = useMutation(deleteWork(cluster, work));
+  const confirm = () => {
+    setDeleting(true);
+    remove.mutate(undefined, { onSuccess: onClose, onError: () => setDeleting(false) });
+  };
   return (
     <Dialog onClose={onClose} title={words.deleteWorkNamed(work)}>
       <ConfirmName
         name={work} words={{ type: words.removal.type, keep: words.removal.keep, confirm: words.deleteWorkNamed }}
         pending={remove.isPending} failed={remove.error && <Notice explained={explain.error(remove.error)} />}
-        onConfirm={() => remove.mutate(undefined, { onSuccess: onClose })} onClose={onClose}
+        onConfirm={confirm} onClose={onClose}
       >
         {query.data ? (
           <section>
